@@ -169,9 +169,9 @@ void by_engine_inherit(struct by_engine *engine, const struct by_engine *old);
 /*
  * Returns the workers of this node that must get the datagram `rx`, as bits: those that have chunks
  * of it, as far as the active table shows. A datagram without an entry (a relay's, or an unknown
- * one) is left to this worker; where the table enforces shares, everything goes to worker 0. Each
- * engine ignores the packets of others, so a wrong answer (while the engines of a node activate a
- * table one after the other) costs a retransmission.
+ * one) is left to this worker; where the table enforces shares, it goes to the worker of its lane
+ * among BY_LANES. Each engine ignores the packets of others, so a wrong answer (while the engines
+ * of a node activate a table one after the other) costs a retransmission.
  */
 uint64_t by_engine_workers(const struct by_engine *engine, const struct by_rx *rx);
 

@@ -327,14 +327,15 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
     if (table->fan > (config->tx_max ? config->tx_max : BY_CHILDREN_MAX + 2u))
         return refuse(fault, BY_ELIMIT, "header", 0,
                       "more children of an entry, or pair, than this node can answer", table->fan - 2);
-    error = by_meters_build(config, table, fault);
-    if (!error)
-        error = check_overlap(engine, table, fault);
+    error = check_overlap(engine, table, fault);
     if (!error)
         error = check_running(engine->active, table, fault);
     if (error)
         return error;
     by_lanes_assign(engine, table);
+    error = by_meters_build(engine, table, fault);
+    if (error)
+        return error;
     table->bytes = bytes;
     engine->staged = table;
     return 0;

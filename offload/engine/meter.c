@@ -10,8 +10,11 @@
  *   senders slow down. A packet that would wait too long is dropped.
  *
  * Output packets are charged alike. Input from a port waits until output to that port has drained,
- * because input causes further output (docs/decisions/0215). Neighbours: engine.c calls this;
- * load.c builds the meters. Runs in the engine's thread.
+ * because input causes further output (docs/decisions/0215).
+ *
+ * In a node with several workers each has meters of its own, with the part of each rate that its
+ * lanes are of the job's lanes (docs/decisions/0587). Neighbours: engine.c calls this; load.c builds
+ * the meters; worker.c computes the parts. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -66,10 +69,10 @@ static void drain(struct by_meter *meter, uint64_t now_ns)
     meter->last_ns = now_ns;
 }
 
-/* Adds to a meter, up to `most` bytes beyond its depth. */
+/* Adds to a meter, up to `most` beyond its depth. */
 static void add(struct by_meter *meter, uint64_t amount, uint64_t most)
 {
-    uint64_t end = meter->depth + most * BYTE;
+    uint64_t end = meter->depth + most;
 
     meter->level = meter->level + amount < end ? meter->level + amount : end;
 }
@@ -83,9 +86,9 @@ static uint64_t wait_of(const struct by_meter *meter, uint64_t amount)
 }
 
 /* Returns 1 when `amount` more would exceed the amount that may wait for this meter. */
-static int is_over(const struct by_meter *meter, uint64_t amount)
+static int is_over(const struct by_table *table, const struct by_meter *meter, uint64_t amount)
 {
-    return meter->level + amount > meter->depth + HELD_MAX * BYTE;
+    return meter->level + amount > meter->depth + table->meter_held;
 }
 
 /* The cost of a packet: its waiting time, and whether the job's account is charged too, or the
@@ -98,7 +101,8 @@ struct cost {
 /* Computes the cost of a packet. It may pass as soon as it is within its job's share or there is
  * unused bandwidth, whichever is first, and that account is charged. For jobs without a share both
  * meters are the port's. */
-static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint64_t amount)
+static struct cost weigh(const struct by_table *table, struct by_meter *port, struct by_meter *job,
+                         uint64_t now_ns, uint64_t amount)
 {
     uint64_t own, rest;
 
@@ -108,7 +112,7 @@ static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t n
     own = wait_of(job, amount);
     if (own == 0)
         return (struct cost){0, 1};
-    rest = is_over(port, amount) ? UINT64_MAX : wait_of(port, amount);
+    rest = is_over(table, port, amount) ? UINT64_MAX : wait_of(port, amount);
     return own <= rest ? (struct cost){own, 1} : (struct cost){rest, 0};
 }
 
@@ -123,15 +127,16 @@ static inline int fits(struct by_meter *port, struct by_meter *job, uint64_t now
         return 0;
     if (job != port)
         job->level += amount;
-    add(port, amount, BEYOND_MAX);
+    add(port, amount, BEYOND_MAX * BYTE);
     return 1;
 }
 
-static void charge(struct by_meter *port, struct by_meter *job, uint64_t amount, int is_own)
+static void charge(const struct by_table *table, struct by_meter *port, struct by_meter *job, uint64_t amount,
+                   int is_own)
 {
     if (is_own && job != port)
-        add(job, amount, HELD_MAX);
-    add(port, amount, BEYOND_MAX);
+        add(job, amount, table->meter_held);
+    add(port, amount, BEYOND_MAX * BYTE);
 }
 
 /* ---- packets ---- */
@@ -144,7 +149,7 @@ int by_meter_marks(struct by_step *step, uint32_t port)
         return 0;
     meter = meters_at(step->table, port, BY_DIRECTION_IN);
     drain(meter, step->now_ns);
-    return meter->level > meter->depth + MARK * BYTE;
+    return meter->level > meter->depth + step->table->meter_mark;
 }
 
 /* Returns how long output by a port delays input that requests more of it. */
@@ -192,10 +197,10 @@ static int weigh_in(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     uint64_t wait;
 
     if (in->rate > 0)
-        cost = weigh(in, in + index, step->now_ns, amount);
+        cost = weigh(step->table, in, in + index, step->now_ns, amount);
     wait = back->rate > 0 ? wait_back(back, back + index, step->now_ns) : 0;
     wait = cost.wait > wait ? cost.wait : wait;
-    if (wait > HELD_NS_MAX || (cost.wait > 0 && cost.is_own && is_over(in + index, amount))) {
+    if (wait > HELD_NS_MAX || (cost.wait > 0 && cost.is_own && is_over(step->table, in + index, amount))) {
         step->engine->counters.drop_share++;
         share->dropped++;
         return 0;
@@ -206,7 +211,7 @@ static int weigh_in(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
         return 0;
     }
     if (in->rate > 0) { /* dropped packets are charged to no account */
-        charge(in, in + index, amount, cost.is_own);
+        charge(step->table, in, in + index, amount, cost.is_own);
         share->rx_bytes += bytes;
     }
     if (wait == 0)
@@ -248,7 +253,7 @@ static inline void charge_out(const struct by_table *table, uint64_t now_ns, uin
     if (port->rate == 0)
         return;
     if (!fits(port, port + index, now_ns, amount))
-        charge(port, port + index, amount, weigh(port, port + index, now_ns, amount).is_own);
+        charge(table, port, port + index, amount, weigh(table, port, port + index, now_ns, amount).is_own);
     table->share[index].tx_bytes += bytes + FRAME_BYTES;
 }
 
@@ -278,28 +283,51 @@ static uint64_t rate_of(uint32_t rate, uint32_t share)
     return (uint64_t)rate * share / (BY_SHARE_ONE / 1000) / PART_DEN * PART_NUM;
 }
 
+/* Returns this worker's part of `value`; the parts of all workers add up to it. */
+static uint64_t part_of(uint64_t value, const struct by_lane_part *part)
+{
+    uint64_t each = value / part->whole, rest = value % part->whole;
+
+    return each * (part->end - part->first) + rest * part->end / part->whole -
+           rest * part->first / part->whole;
+}
+
+/* Returns what a worker's meters accept beyond their part (bytes): the chunks of lanes that come in
+ * a row, which are two where the number of workers does not divide that of the lanes. 0 where there
+ * is one worker. */
+static uint64_t row_of(const struct by_engine_config *config)
+{
+    uint64_t lane = (uint64_t)BY_LANE_CHUNKS * (config->payload_max + BY_WIRE_HEADER_BYTES + FRAME_BYTES);
+
+    return config->worker_count < 2 ? 0 : BY_LANES % config->worker_count == 0 ? lane : 2 * lane;
+}
+
 static void set_meter(struct by_meter *meter, uint64_t rate, uint64_t depth_bytes)
 {
     *meter = (struct by_meter){.rate = rate, .depth = depth_bytes * BYTE};
 }
 
-static void build_port(struct by_table *table, enum by_direction direction, uint32_t port, uint32_t rate)
+static void build_port(struct by_table *table, const struct by_lane_part *parts, uint64_t row,
+                       enum by_direction direction, uint32_t port, uint32_t rate)
 {
     struct by_meter *meter = meters_at(table, port, direction);
 
-    set_meter(&meter[0], rate_of(rate, BY_SHARE_ONE), PORT_BURST);
+    set_meter(&meter[0], part_of(rate_of(rate, BY_SHARE_ONE), &parts[0]),
+              part_of(PORT_BURST, &parts[0]) + row);
     for (uint32_t i = 1; i < table->share_count; i++) {
-        uint64_t own = rate_of(rate, table->share[i].share);
-        uint64_t burst = own / 1000 * BURST_NS / 1000000;
+        uint64_t whole = rate_of(rate, table->share[i].share), own = part_of(whole, &parts[i]);
+        uint64_t burst = whole / 1000 * BURST_NS / 1000000;
 
         burst = burst < BURST_MIN ? BURST_MIN : burst > BURST_MAX ? BURST_MAX : burst;
-        set_meter(&meter[i], own > 0 ? own : 1, burst);
+        set_meter(&meter[i], own > 0 ? own : 1, part_of(burst, &parts[i]) + row);
     }
 }
 
-int by_meters_build(const struct by_engine_config *config, struct by_table *table,
-                    struct by_image_fault *fault)
+int by_meters_build(const struct by_engine *engine, struct by_table *table, struct by_image_fault *fault)
 {
+    const struct by_engine_config *config = &engine->config;
+    const uint64_t row = row_of(config);
+    struct by_lane_part parts[BY_SHARES_MAX + 1];
     struct by_image_header header;
     struct by_image_port port;
     struct by_image_job job;
@@ -336,11 +364,14 @@ int by_meters_build(const struct by_engine_config *config, struct by_table *tabl
         }
         return BY_ELIMIT;
     }
+    by_lanes_part(engine, table, parts);
     for (uint32_t i = 0; i < table->port_count; i++) {
         by_image_port(table->image, i, &port);
-        build_port(table, BY_DIRECTION_IN, i, port.rate_in);
-        build_port(table, BY_DIRECTION_OUT, i, port.rate_out);
+        build_port(table, parts, row, BY_DIRECTION_IN, i, port.rate_in);
+        build_port(table, parts, row, BY_DIRECTION_OUT, i, port.rate_out);
     }
+    table->meter_mark = part_of(MARK, &parts[0]) * BYTE;
+    table->meter_held = (part_of(HELD_MAX, &parts[0]) + row) * BYTE;
     table->metered = 1;
     return 0;
 }

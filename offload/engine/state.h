@@ -231,6 +231,9 @@ struct by_table {
     uint32_t share_count; /* the first is for all jobs without a share */
     struct by_engine_share *share;
     struct by_meter *meter;
+    /* Amounts, in units of a meter's level: from which on waiting packets at a port are marked, and
+     * the most that may wait for a meter. */
+    uint64_t meter_mark, meter_held;
 };
 
 struct by_engine {
@@ -466,6 +469,14 @@ int by_spare_take(struct by_engine *engine, uint32_t bank);
 /* worker.c: assigns the entries of a staged table to workers. An entry that stays keeps its
  * lanes. */
 void by_lanes_assign(const struct by_engine *engine, struct by_table *table);
+/* A worker's part of what is divided among all: from first / whole to end / whole. */
+struct by_lane_part {
+    uint32_t first, end, whole;
+};
+/* Computes this worker's part of each share of the table, from the lanes of the job's entries and
+ * relays; the part of share 0, for the ports, is that of all lanes. The parts of all workers add up
+ * to the whole. */
+void by_lanes_part(const struct by_engine *engine, const struct by_table *table, struct by_lane_part *parts);
 /* Whether `rx` is addressed to this node. */
 int by_address_is_own(const struct by_table *table, const struct by_rx *rx);
 
@@ -476,8 +487,7 @@ const struct by_relay *by_relay_find(const struct by_table *table, uint32_t key,
 
 /* meter.c: builds the meters of a table from its image, or returns BY_ELIMIT with `fault`;
  * by_meters_inherit then copies the levels of the previous table at activation. */
-int by_meters_build(const struct by_engine_config *config, struct by_table *table,
-                    struct by_image_fault *fault);
+int by_meters_build(const struct by_engine *engine, struct by_table *table, struct by_image_fault *fault);
 void by_meters_inherit(struct by_table *table, const struct by_table *before);
 /* Checks a received packet of `bytes` bytes of job `job` that causes output by port `out`. Returns
  * 1 when it may be handled now; else it is held or dropped, and counted. */

@@ -1,8 +1,8 @@
 /*
  * Nodes with several engines, one for each worker. A staged table says which chunks of each entry
- * are this engine's, and to which workers a received datagram goes. New entries of tables that
- * enforce shares have one lane, because meters count what passes one engine. Neighbours: load.c,
- * engine.c. Runs in the engine's thread, and reads only what commits change.
+ * are this engine's, and to which workers a received datagram goes. Neighbours: load.c, engine.c;
+ * meter.c, which divides the shares of links among the workers by their lanes. Runs in the engine's
+ * thread, and reads only what commits change.
  */
 #include "offload/engine/state.h"
 
@@ -43,12 +43,49 @@ void by_lanes_assign(const struct by_engine *engine, struct by_table *table)
         } else if (entry->stays) {
             keep_lanes(entry, by_entry_find(engine->active, entry->key));
         } else {
-            entry->lane_first = table->metered ? 0 : (uint8_t)by_lane_first(entry->key);
+            entry->lane_first = (uint8_t)by_lane_first(entry->key);
             entry->lane_shift = (uint8_t)by_lane_shift(entry->window, engine->config.worker_count);
-            entry->lane_span = table->metered ? 1 : (uint8_t)by_lane_span(entry->window, entry->lane_shift);
+            entry->lane_span = (uint8_t)by_lane_span(entry->window, entry->lane_shift);
         }
         entry->mine = mine_of(engine, entry);
     }
+}
+
+/* Adds to `part` how many of the `span` lanes from `first` on workers before this one have, and how
+ * many with this one, in parts of BY_LANES. */
+static void add_lanes(const struct by_engine *engine, uint32_t first, uint32_t span,
+                      struct by_lane_part *part)
+{
+    uint32_t each = BY_LANES / span;
+
+    for (uint32_t i = 0; i < span; i++) {
+        uint32_t worker = by_lane_worker((first + i) % BY_LANES, engine->config.worker_count);
+
+        part->first += worker < engine->config.worker ? each : 0;
+        part->end += worker <= engine->config.worker ? each : 0;
+    }
+    part->whole += BY_LANES;
+}
+
+void by_lanes_part(const struct by_engine *engine, const struct by_table *table, struct by_lane_part *parts)
+{
+    for (uint32_t i = 0; i < table->share_count; i++)
+        parts[i] = (struct by_lane_part){0, 1, 1};
+    if (engine->config.worker_count < 2)
+        return;
+    by_zero(parts, table->share_count * sizeof *parts);
+    for (uint32_t i = 0; i < table->entry_count; i++) {
+        const struct by_entry *entry = &table->entry[i];
+
+        if (table->share_of[entry->key >> 16] > 0)
+            add_lanes(engine, entry->lane_first, entry->lane_span, &parts[table->share_of[entry->key >> 16]]);
+    }
+    for (uint32_t i = 0; i < table->relay_count; i++)
+        if (table->share_of[table->relay[i].key >> 16] > 0)
+            add_lanes(engine, 0, BY_LANES, &parts[table->share_of[table->relay[i].key >> 16]]);
+    for (uint32_t i = 0; i < table->share_count; i++)
+        if (parts[i].whole == 0) /* the ports, and jobs whose packets do not pass here */
+            add_lanes(engine, 0, BY_LANES, &parts[i]);
 }
 
 int by_address_is_own(const struct by_table *table, const struct by_rx *rx)
@@ -76,14 +113,20 @@ uint64_t by_engine_workers(const struct by_engine *engine, const struct by_rx *r
     const struct by_entry *entry = NULL;
     const uint8_t *end = rx->data + rx->bytes;
     uint64_t workers;
+    uint32_t key, lane;
 
     if (engine->config.worker_count < 2 || rx->bytes < BY_WIRE_HEADER_BYTES)
         return UINT64_C(1) << engine->config.worker;
-    entry = by_entry_find(table, by_get32(rx->data + BY_HEADER_AT_JOB));
-    if (!entry)
-        return UINT64_C(1) << (table->metered ? 0 : engine->config.worker);
+    key = by_get32(rx->data + BY_HEADER_AT_JOB);
+    entry = by_entry_find(table, key);
+    if (!entry && !table->metered)
+        return UINT64_C(1) << engine->config.worker;
+    if (!entry) {
+        lane = by_lane(by_lane_first(key), BY_LANES, BY_LANE_SHIFT, by_get32(rx->data + BY_HEADER_AT_SEQ));
+        return UINT64_C(1) << by_lane_worker(lane, engine->config.worker_count);
+    }
     workers = worker_bit(engine, entry, rx->data);
-    if (entry->lane_span == 1 || rx->payload != NULL || by_datagram_first(rx->data, rx->bytes) == rx->bytes ||
+    if (rx->payload != NULL || by_datagram_first(rx->data, rx->bytes) == rx->bytes ||
         !by_address_is_own(table, rx))
         return workers;
     for (const uint8_t *at = rx->data + BY_WIRE_HEADER_BYTES; end - at >= (int)BY_WIRE_HEADER_BYTES;

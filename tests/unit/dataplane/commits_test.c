@@ -2,7 +2,8 @@
  * Tables are committed while chunks flow through a switch with several workers, on memory ports. A
  * pusher thread commits at random moments: mostly the same table again, while its chunks are open,
  * and each fourth time a table of a new generation, while the queues hold contributions of the old
- * one. Values differ between generations, so a sum over two of them is wrong; every result is
+ * one. Every second table gives the job a share of the ports, so that it gets its first one while it
+ * runs. Values differ between generations, so a sum over two of them is wrong; every result is
  * checked, also late ones, and every chunk must complete. COMMITS in the environment sets how often
  * (`make commit-campaign`); then the time for which the workers stood still is printed.
  */
@@ -25,12 +26,15 @@
 #define COMMITS 80u
 /* Chunks of a tree between two commits, at least (count). */
 #define CHUNKS 32u
+/* Of each port in every second table, which enforces shares (1000 bytes/s): 100 Gbit/s. */
+#define RATE 12500000u
 /* A commit begins this long after it was ordered, at most (ns). */
 #define DELAY_NS 500000u
 
 static struct wires wires;
 static _Atomic unsigned ordered, done; /* commits */
 static uint16_t gen_ordered;
+static uint32_t rate_ordered;
 static uint64_t *pause_ns;
 
 static uint64_t clock_ns(void)
@@ -54,6 +58,7 @@ static void *push(void *context)
             sched_yield();
         for (from = clock_ns() + by_prng_next(&prng) % DELAY_NS; clock_ns() < from;)
             sched_yield();
+        wires.rate = rate_ordered;
         pause_ns[i] = wires_push(&wires, gen_ordered);
         atomic_store_explicit(&done, i + 1, memory_order_release);
     }
@@ -102,6 +107,7 @@ static void commit_under_load(unsigned workers, unsigned commits)
     assert_int_equal(pthread_create(&pusher, NULL, push, &commits), 0);
     for (unsigned i = 0; i < commits; i++) {
         gen_ordered = (uint16_t)(gen + (i % 4 == 3));
+        rate_ordered = i % 2 * RATE;
         atomic_store_explicit(&ordered, i + 1, memory_order_release);
         while (atomic_load_explicit(&done, memory_order_acquire) == i)
             wires_step(&wires, TREES, ++chunks);

@@ -294,6 +294,23 @@ static void forget_macs(uint8_t *image, unsigned hosts)
     }
 }
 
+/* Gives the job its share of the ports. */
+static void put_share(uint8_t *image, unsigned hosts, uint32_t rate)
+{
+    struct by_image_job job;
+
+    by_image_job(image, 0, &job);
+    job.share = BY_SHARE_ONE / 2;
+    by_image_put_job(image, 0, &job);
+    for (unsigned i = 0; i < hosts; i++) {
+        struct by_image_port port;
+
+        by_image_port(image, i, &port);
+        port.rate_in = port.rate_out = rate;
+        by_image_put_port(image, i, &port);
+    }
+}
+
 uint64_t wires_push(const struct wires *wires, uint16_t gen)
 {
     struct wires_table table = {.shell = wires->shell};
@@ -305,6 +322,8 @@ uint64_t wires_push(const struct wires *wires, uint16_t gen)
     by_image_put_job(table.image, 0, &job);
     if (wires->learned)
         forget_macs(table.image, wires->star.hosts);
+    if (wires->rate > 0)
+        put_share(table.image, wires->star.hosts, wires->rate);
     by_image_seal(table.image);
     if (wires->thread)
         wires_ask(wires, load, &table);

@@ -33,6 +33,8 @@ struct wires {
     uint64_t wrong;   /* results with wrong values */
     bool strays;      /* frames arrive at queues that are not those of their lanes */
     bool learned;     /* the table states no MAC addresses of hosts; they answer ARP */
+    uint32_t rate; /* of each host's port (units of 1000 bytes per second), of which the job has half as its
+                      share; 0: tables enforce no shares */
     uint64_t results, repairs;
     uint64_t late; /* results of earlier generations */
     struct by_prng prng;

@@ -155,16 +155,53 @@ static void entries_with_small_windows_are_spread(void **state)
     }
 }
 
+/* The job begins without a share. Its first one is pushed while chunks flow; then all workers hold
+ * back what exceeds it, and the counts of all are summed. */
+static void a_first_share_is_enforced_by_all_workers(void **state)
+{
+    const struct star star = {.hosts = 4, .trees = 1, .window = 256, .payload_max = 256, .mtu = 1500};
+    struct by_engine_share share, one;
+
+    (void)state;
+    for (unsigned workers = 1; workers <= 4; workers *= 2) {
+        uint64_t charged = 0;
+
+        wires_open(&wires, &star, workers, queues, NULL);
+        wires.strays = strays;
+        wires_load(&wires, STAR_GEN);
+        wires_start(&wires);
+        run(1, 256);
+        wires.rate = 4000;
+        wires_load(&wires, STAR_GEN);
+        run(1, 768);
+        wires_stop(&wires);
+        assert_int_equal(wires.wrong, 0);
+        assert_int_equal(by_shell_share(wires.shell, 1, &share), 0);
+        for (unsigned w = 0; w < workers; w++) {
+            struct by_shell *shell = workers > 1 ? wires.shell->workers->worker[w].shell : wires.shell;
+
+            assert_int_equal(by_engine_share(shell->engine, 1, &one), 0);
+            assert_true(one.rx_bytes > 0 && one.held > 0);
+            charged += one.rx_bytes;
+        }
+        assert_true(share.rx_bytes == charged);
+        assert_true(share.rx_bytes >= 4 * 512 * 256);
+        wires_close(&wires);
+    }
+}
+
 /* The counters of a moment, as the control channel reads them. */
 static void read_counters(void *context)
 {
     struct by_engine_counters *counters = context;
     struct by_dp_port_counters port;
     struct by_bank_view view;
+    struct by_engine_share share;
 
     *counters = *by_shell_engine_counters(wires.shell);
     (void)by_shell_oldest(wires.shell, 0, &view);
     (void)by_shell_bank(wires.shell, 0, 3, 1, &view);
+    (void)by_shell_share(wires.shell, 1, &share);
     by_shell_port_read(wires.shell, 1, &port);
 }
 
@@ -181,6 +218,7 @@ static void tables_change_and_counters_are_read_while_chunks_flow(void **state)
         for (unsigned round = 0; round < 40; round++) {
             bool renewed = round % 3 == 2;
 
+            wires.rate = round % 2 * 12500000; /* half of the tables enforce shares */
             gen = round == 0 ? STAR_GEN : (uint16_t)(gen + renewed);
             wires_load(&wires, gen); /* new, or the same table again while its chunks are open */
             chunks = renewed ? 50 : chunks + 50;
@@ -291,6 +329,7 @@ int main(void)
         cmocka_unit_test(steered_frames_are_not_handed_over),
         cmocka_unit_test(each_worker_does_its_part_of_one_tree),
         cmocka_unit_test(entries_with_small_windows_are_spread),
+        cmocka_unit_test(a_first_share_is_enforced_by_all_workers),
         cmocka_unit_test(tables_change_and_counters_are_read_while_chunks_flow),
         cmocka_unit_test(idle_workers_sleep_and_are_woken),
         cmocka_unit_test(the_pulse_stands_still_when_one_worker_does),
