@@ -170,6 +170,7 @@ int by_hosts_open(struct banyan_comm *comm)
     if (error != 0)
         return error;
     config.way = comm->hosts.way;
+    config.reach = config.meeting->rank_count <= BY_MESH_ALL_MAX ? BY_REACH_ALL : BY_REACH_SCHEDULES;
     error = read_near(&context->settings, &config.shares);
     if (error != 0)
         return error;

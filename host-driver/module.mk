@@ -24,6 +24,7 @@ host-driver_SRC := \
 	host-driver/fallback/door.c \
 	host-driver/fallback/exchange.c \
 	host-driver/fallback/fallback.c \
+	host-driver/fallback/links.c \
 	host-driver/fallback/measure.c \
 	host-driver/fallback/mesh.c \
 	host-driver/fallback/moves.c \

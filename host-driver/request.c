@@ -268,11 +268,6 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
                        "%s: the table of %s holds no trees for it; plan it too, and make tables of all plans",
                        name, request->comm->header.name);
     default:
-        if (error == BY_ELIMIT && by_exchange_is(request->call.collective))
-            return by_fail(error,
-                           "%s: shares of unequal size need connections between all ranks; jobs of more than "
-                           "%u ranks do not have them, and this one has %u; use the form with equal shares",
-                           name, BY_MESH_ALL_MAX, request->comm->rank_count);
         return by_fail(error, "%s: %s%s%s", name, by_error_text(error), field != NULL ? ": " : "",
                        field != NULL ? field : "");
     }

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@ void by_door_open(struct by_door *door, int listener, uint32_t bytes)
     BY_ASSERT(bytes > 0 && bytes <= BY_DOOR_GREETING);
     door->listener = listener;
     door->bytes = bytes;
+    door->watch = -1;
+    door->watched = 0;
     door->count = 0;
 }
 
@@ -75,14 +78,38 @@ static int find_greeting(struct by_door *door, uint8_t *greeting)
     return -1;
 }
 
-/* Accepts a connection. 0, also if there is none after all, or BY_EIO. */
+/* Whether a connection waits. accept4 does not tell where no file can be opened: it looks for a
+ * number first. */
+static bool has_one(const struct by_door *door)
+{
+    struct pollfd one = {.fd = door->listener, .events = POLLIN};
+
+    return poll(&one, 1, 0) > 0;
+}
+
+/* Accepts a connection. 0, BY_EAGAIN if there is none, or BY_EIO. */
 static int let_in(struct by_door *door, uint64_t now_ns)
 {
-    int fd = accept4(door->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = door->watched};
+    int fd;
 
+    do {
+        fd = accept4(door->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+            int why = errno;
+
+            if (!has_one(door))
+                return BY_EAGAIN;
+            errno = why;
+        }
+    } while (fd < 0 && errno == EMFILE && by_files_raise());
     if (fd < 0)
-        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 0 : BY_EIO;
+        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? BY_EAGAIN : BY_EIO;
     by_peer_prepare(fd);
+    if (door->watch >= 0 && epoll_ctl(door->watch, EPOLL_CTL_ADD, fd, &event) != 0) {
+        close(fd);
+        return BY_EIO;
+    }
     door->guest[door->count++] = (struct by_guest){.fd = fd, .came_ns = now_ns};
     return 0;
 }
@@ -100,6 +127,31 @@ static bool wait_for_news(const struct by_door *door, uint64_t now_ns, uint64_t 
     return poll(fds, 1 + door->count, (int)((wait_ns + 999999u) / 1000000u)) > 0 && fds[0].revents != 0;
 }
 
+/* Closes the oldest connection without a greeting if its room is needed and it had time enough. */
+static void evict(struct by_door *door, uint64_t now_ns)
+{
+    if (door->count < BY_DOOR_GUESTS || now_ns - door->guest[0].came_ns < PATIENCE_NS)
+        return;
+    close(door->guest[0].fd);
+    take_out(door, 0);
+}
+
+int by_door_look(struct by_door *door, uint8_t *greeting)
+{
+    for (;;) {
+        int fd = find_greeting(door, greeting), error;
+        uint64_t now_ns;
+
+        if (fd >= 0)
+            return fd;
+        now_ns = by_clock_ns();
+        evict(door, now_ns);
+        error = door->count < BY_DOOR_GUESTS ? let_in(door, now_ns) : BY_EAGAIN;
+        if (error != 0)
+            return error;
+    }
+}
+
 int by_door_next(struct by_door *door, uint8_t *greeting, uint64_t deadline_ns)
 {
     for (;;) {
@@ -110,13 +162,10 @@ int by_door_next(struct by_door *door, uint8_t *greeting, uint64_t deadline_ns)
             return fd;
         if (now_ns >= deadline_ns)
             return BY_ETIMEDOUT;
-        if (door->count == BY_DOOR_GUESTS && now_ns - door->guest[0].came_ns >= PATIENCE_NS) {
-            close(door->guest[0].fd);
-            take_out(door, 0);
-        }
+        evict(door, now_ns);
         if (door->count == BY_DOOR_GUESTS && door->guest[0].came_ns + PATIENCE_NS < until_ns)
             until_ns = door->guest[0].came_ns + PATIENCE_NS;
-        if (wait_for_news(door, now_ns, until_ns) && let_in(door, now_ns) != 0)
+        if (wait_for_news(door, now_ns, until_ns) && let_in(door, now_ns) == BY_EIO)
             return BY_EIO;
     }
 }

@@ -23,6 +23,9 @@ struct by_guest {
 struct by_door {
     int listener;
     uint32_t bytes; /* of a greeting */
+    /* epoll descriptor to which connections without a greeting are added, with these data; or -1 */
+    int watch;
+    uint64_t watched;
     uint32_t count;
     struct by_guest guest[BY_DOOR_GUESTS]; /* in order of arrival */
 };
@@ -32,6 +35,8 @@ void by_door_open(struct by_door *door, int listener, uint32_t bytes);
 /* Returns the next connection with a complete greeting, and the greeting. A socket, or BY_ETIMEDOUT
  * or BY_EIO with errno. */
 int by_door_next(struct by_door *door, uint8_t *greeting, uint64_t deadline_ns);
+/* The same without waiting, and BY_EAGAIN in place of BY_ETIMEDOUT. */
+int by_door_look(struct by_door *door, uint8_t *greeting);
 /* Closes all connections that were not returned. */
 void by_door_close(struct by_door *door);
 

@@ -7,7 +7,6 @@
 #include <banyan/banyan.h>
 
 #include "host-driver/error.h"
-#include "host-driver/fallback/mesh.h"
 #include "host-driver/fallback/work.h"
 #include "offload/wire/types.h"
 
@@ -57,7 +56,7 @@ bool by_exchange_is_direct(const struct by_team *team, const struct by_call *cal
 
     if (call->offsets != NULL)
         return true;
-    if (p > BY_MESH_ALL_MAX)
+    if (team->few_files)
         return false;
     return team->way == BY_WAY_RING ||
            cost_ps(team, p - 1, p - 1, bytes) <= cost_ps(team, team->circulant.phase, team->moves, bytes);
@@ -130,8 +129,6 @@ int by_exchange_begin(const struct by_team *team, struct by_host_work *work)
         .send = call->send,
         .base = call->recv,
     };
-    if (direct && p > BY_MESH_ALL_MAX)
-        return BY_ELIMIT;
     if (copied + relayed > 0) {
         work->memory = malloc((size_t)(copied + relayed));
         if (work->memory == NULL)

@@ -31,8 +31,7 @@ bool by_exchange_is_direct(const struct by_team *team, const struct by_call *cal
 /* Like by_work_predict_ns; for shares of unequal size without their bytes, which differ between
  * ranks. */
 uint64_t by_exchange_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds);
-/* Plans the call and copies the rank's share for itself. 0, BY_ENOMEM, or BY_ELIMIT: there are no
- * connections for messages that travel directly. */
+/* Plans the call and copies the rank's share for itself. 0 or BY_ENOMEM. */
 int by_exchange_begin(const struct by_team *team, struct by_host_work *work);
 /* by_phase_round for exchanges. */
 void by_exchange_round(const struct by_team *team, const struct by_phase *phase, uint32_t index,

@@ -16,7 +16,8 @@
 
 /* to a silent peer within the time limit; the first after half of it */
 #define QUESTIONS    16u
-#define GRACE_MAX_NS 500000000u /* time to wait for the notice of a rank that has found the cause */
+#define GRACE_MAX_NS 500000000u           /* time to wait for the notice of a rank that has found the cause */
+#define HOLD_MAX_NS  UINT64_C(1000000000) /* the same, where notices reach this rank through others */
 
 struct slot {
     struct by_host_work work;
@@ -45,6 +46,8 @@ struct by_fallback {
     uint64_t begun_ns, asked_ns; /* first and last question to the silent peer */
     uint64_t heard_ns;           /* its last answer */
     uint32_t answered;           /* value of mesh.answered at the last check */
+    struct by_mesh_fault held;   /* a fault whose cause may be another one */
+    uint64_t held_until_ns;
     int error;
     char text[256];
     struct by_fallback_counters counters;
@@ -87,17 +90,20 @@ static int meet(struct by_fallback *fallback, const struct by_fallback_config *c
 {
     uint64_t deadline_ns = by_clock_ns() + config->stall_ns;
     uint64_t numbers[2];
+    bool all;
     int error = by_peers_meet(&fallback->peers, config->meeting, config->key, deadline_ns);
 
     if (error == 0)
-        error = by_mesh_open(&fallback->mesh, &fallback->team.circulant, &fallback->peers, config->key,
-                             config->shares, deadline_ns);
+        error = by_mesh_open(&fallback->mesh, &fallback->team.circulant, &fallback->peers, config->reach,
+                             config->key, config->shares, deadline_ns);
     if (error == 0)
         error = by_measure(&fallback->mesh, fallback->peers.partner, &fallback->team, deadline_ns);
     numbers[0] = fallback->team.latency_ns;
     numbers[1] = fallback->team.gap_ps;
+    all = error == 0 && by_files_allow(by_mesh_files(&fallback->mesh));
     if (error == 0)
-        error = by_peers_agree(&fallback->peers, numbers, 2, deadline_ns);
+        error = by_peers_agree(&fallback->peers, numbers, 2, &all, deadline_ns);
+    fallback->team.few_files = !all;
     fallback->team.latency_ns = numbers[0];
     fallback->team.gap_ps = numbers[1];
     by_peers_part(&fallback->peers);
@@ -192,6 +198,15 @@ static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault
                  "rank %u (%s) is in another collective, or calls it with another operator, type, root or "
                  "count",
                  fault->rank, ip);
+        break;
+    case BY_ELIMIT:
+        snprintf(
+            fallback->text, sizeof(fallback->text), "rank %u (%s) cannot connect to another rank: %s",
+            fault->rank, ip,
+            fault->rank == fallback->team.rank
+                ? by_files_reason(fallback->mesh.limit_why)
+                : "it may open no more files; raise the limit of its process (ulimit -n), or start fewer "
+                  "ranks");
         break;
     default:
         snprintf(fallback->text, sizeof(fallback->text), "rank %u (%s): %s", fault->rank, ip,
@@ -441,6 +456,35 @@ static void count_mesh(struct by_fallback *fallback)
     counters->rx_bytes = fallback->mesh.rx_bytes;
 }
 
+/* A rank to which only a connection on demand exists sends no notice before it ends. So its end may
+ * be the consequence of a failure that other ranks report, a little later. */
+static bool may_have_cause(const struct by_fallback *fallback, const struct by_mesh_fault *fault)
+{
+    return fault->error == BY_EIO && !fault->told && fallback->mesh.links != NULL &&
+           fallback->mesh.control[fault->rank] < 0;
+}
+
+static void hold(struct by_fallback *fallback, const struct by_mesh_fault *fault)
+{
+    uint64_t quarter_ns = fallback->stall_ns / 4;
+
+    fallback->held = *fault;
+    fallback->held_until_ns = by_clock_ns() + (quarter_ns < HOLD_MAX_NS ? quarter_ns : HOLD_MAX_NS);
+    fallback->mesh.send.active = fallback->mesh.receive.active = false;
+}
+
+/* Waits for a notice, and fails with it or without. */
+static void wait_for_cause(struct by_fallback *fallback, uint64_t now_ns)
+{
+    struct by_mesh_fault fault = {0};
+
+    by_mesh_listen(&fallback->mesh, &fault);
+    if (fault.told)
+        fail(fallback, &fault);
+    else if (now_ns >= fallback->held_until_ns)
+        fail(fallback, &fallback->held);
+}
+
 /* Executes rounds and messages until nothing moves. */
 static uint64_t move_all(struct by_fallback *fallback)
 {
@@ -456,7 +500,10 @@ static uint64_t move_all(struct by_fallback *fallback)
         part = by_mesh_step(&fallback->mesh, &fault);
         moved += part;
         if (fault.error != 0) {
-            fail(fallback, &fault);
+            if (may_have_cause(fallback, &fault))
+                hold(fallback, &fault);
+            else
+                fail(fallback, &fault);
             break;
         }
         if (part == 0 && (fallback->mesh.send.active || fallback->mesh.receive.active))
@@ -471,6 +518,10 @@ uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
 
     if (fallback->done == fallback->posted)
         return 0;
+    if (fallback->held.error != 0) {
+        wait_for_cause(fallback, now_ns);
+        return 0;
+    }
     float_env = by_float_env_enter();
     moved = move_all(fallback);
     by_float_env_leave(float_env);
@@ -478,7 +529,7 @@ uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
     if (moved > 0) {
         fallback->moved_ns = now_ns;
         fallback->mesh.suspect = fallback->mesh.rank;
-    } else if (fallback->done < fallback->posted) {
+    } else if (fallback->done < fallback->posted && fallback->held.error == 0) {
         find_silence(fallback, now_ns);
     }
     return moved;
@@ -491,6 +542,8 @@ uint64_t by_fallback_deadline(const struct by_fallback *fallback)
 
     if (fallback->done == fallback->posted)
         return UINT64_MAX;
+    if (fallback->held.error != 0)
+        return fallback->held_until_ns;
     return next_ns > first_ns ? next_ns : first_ns;
 }
 

@@ -24,6 +24,7 @@ struct by_fallback_config {
     uint32_t key; /* of the job; equal at all ranks */
     enum by_way way;
     bool shares; /* ranks of one host share memory, if both ends agree */
+    enum by_mesh_reach reach;
     /* a call without progress for this long fails; also the time to wait for other ranks to
      * connect */
     uint64_t stall_ns;

@@ -14,34 +14,31 @@
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/door.h"
+#include "host-driver/fallback/links.h"
 #include "host-driver/fallback/pipe.h"
 #include "offload/base/bytes.h"
 
-#define MAGIC       UINT32_C(0x62796d36) /* "bym6" */
-#define HELLO_BYTES 32u                  /* magic, key, rank, kind, offer of memory */
-#define PIECES_MAX  64u                  /* maximum in one system call */
-
-/* Purpose of a connection. */
-enum mesh_kind { KIND_DATA = 1, KIND_CONTROL };
+#define MAGIC      UINT32_C(0x62796d36) /* "bym6" */
+#define PIECES_MAX 64u                  /* maximum in one system call */
 
 /* ---- opening */
 
-/* Marks all distances of the schedules, in both directions, and the hypercube partners, whose ranks
- * differ in one bit; in small jobs all ranks. */
-static void mark_neighbours(const struct by_circulant *circulant, uint32_t rank, bool *wanted)
+/* Marks the ranks at the distances of most schedules, in both directions, and the pair that measures
+ * the network; or all ranks. */
+static void mark_neighbours(const struct by_circulant *circulant, const struct by_peers *peers,
+                            enum by_mesh_reach reach, bool *wanted)
 {
-    uint32_t p = circulant->rank_count;
+    uint32_t p = circulant->rank_count, rank = peers->rank;
 
     for (uint32_t other = 0; other < p; other++)
-        wanted[other] = p <= BY_MESH_ALL_MAX;
-    for (uint32_t k = 0; k < circulant->phase; k++) {
+        wanted[other] = reach == BY_REACH_ALL;
+    for (uint32_t k = 0; reach == BY_REACH_SCHEDULES && k < circulant->phase; k++) {
         uint32_t skip = circulant->skip[k];
 
         wanted[(rank + skip) % p] = wanted[(rank + p - skip) % p] = true;
-        wanted[(rank + skip - 1) % p] = wanted[(rank + p - skip + 1) % p] = true;
-        if ((rank ^ 1u << k) < p)
-            wanted[rank ^ 1u << k] = true;
     }
+    if (reach == BY_REACH_SCHEDULES && (rank == 0 || rank == peers->partner))
+        wanted[rank == 0 ? peers->partner : 0] = true;
     wanted[rank] = false;
 }
 
@@ -51,7 +48,7 @@ static int fail_peer(const struct by_host_mesh *mesh, uint32_t peer, int error)
 
     by_ip_text(mesh->ip[peer], ip);
     return by_fail(error, "rank %u cannot reach rank %u at %s: %s", mesh->rank, peer, ip,
-                   errno != 0 ? strerror(errno) : "it closed the connection");
+                   errno != 0 ? by_files_reason(errno) : "it closed the connection");
 }
 
 /* Returns the ranks at the address of this one, with it. */
@@ -65,42 +62,33 @@ static uint32_t count_here(const struct by_host_mesh *mesh)
 }
 
 /* Connects to a lower rank. Offers memory for the data if it runs on this host. */
-static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, uint32_t peer, uint32_t key,
-                 enum mesh_kind kind, bool shares, uint64_t deadline_ns)
+static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, uint32_t peer,
+                 enum by_channel channel, uint64_t deadline_ns)
 {
-    int *fd = kind == KIND_DATA ? &mesh->data[peer] : &mesh->control[peer];
-    struct by_pipe_offer offer = {0};
-    uint8_t hello[HELLO_BYTES];
+    int *fd = channel == BY_CHANNEL_DATA ? &mesh->data[peer] : &mesh->control[peer];
+    struct by_hello hello = {.rank = mesh->rank, .channel = channel};
+    uint8_t bytes[BY_HELLO_BYTES];
     int error;
 
     *fd = by_peer_connect(peers->ip[peer], peers->port[peer], deadline_ns);
     if (*fd < 0)
         return fail_peer(mesh, peer, *fd);
-    if (kind == KIND_DATA && shares && mesh->ip[peer] == mesh->ip[mesh->rank])
-        mesh->pipe[peer] = by_pipe_create(by_pipe_bytes(count_here(mesh)), &offer);
-    by_put32(hello, MAGIC);
-    by_put32(hello + 4, key);
-    by_put32(hello + 8, mesh->rank);
-    by_put32(hello + 12, kind);
-    by_put32(hello + 16, (uint32_t)offer.pid);
-    by_put32(hello + 20, (uint32_t)offer.fd);
-    by_put64(hello + 24, offer.nonce);
-    error = by_peer_write(*fd, hello, sizeof(hello), deadline_ns);
+    if (channel == BY_CHANNEL_DATA && mesh->shares && mesh->ip[peer] == mesh->ip[mesh->rank])
+        mesh->pipe[peer] = by_pipe_create(by_pipe_bytes(mesh->ranks_here), &hello.offer);
+    by_hello_encode(&hello, mesh->key, bytes);
+    error = by_peer_write(*fd, bytes, sizeof(bytes), deadline_ns);
     return error == 0 ? 0 : fail_peer(mesh, peer, error);
 }
 
 /* Opens the memory that a rank offers, unless it is switched off, and sends the outcome. */
-static void answer_offer(const struct by_host_mesh *mesh, uint32_t peer, const uint8_t *hello, bool shares)
+static void answer_offer(const struct by_host_mesh *mesh, uint32_t peer, const struct by_pipe_offer *offer)
 {
-    const struct by_pipe_offer offer = {.pid = (int32_t)by_get32(hello + 16),
-                                        .fd = (int32_t)by_get32(hello + 20),
-                                        .nonce = by_get64(hello + 24)};
     uint8_t taken;
 
-    if (offer.pid == 0)
+    if (offer->pid == 0)
         return;
-    if (shares)
-        mesh->pipe[peer] = by_pipe_open(&offer, by_pipe_bytes(count_here(mesh)));
+    if (mesh->shares)
+        mesh->pipe[peer] = by_pipe_open(offer, by_pipe_bytes(mesh->ranks_here));
     taken = mesh->pipe[peer] != NULL;
     (void)!send(mesh->data[peer], &taken, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* the first byte has room */
 }
@@ -127,39 +115,32 @@ static int hear_answers(const struct by_host_mesh *mesh, uint64_t deadline_ns)
 }
 
 /* Returns the slot for the connection that a greeting of `rank` announces, or NULL. */
-static int *slot_for(const struct by_host_mesh *mesh, uint32_t rank, uint32_t kind)
+static int *slot_for(const struct by_host_mesh *mesh, uint32_t rank, uint32_t channel)
 {
     if (rank >= mesh->rank_count || rank <= mesh->rank)
         return NULL;
-    return kind == KIND_DATA ? &mesh->data[rank] : &mesh->control[rank];
+    return channel == BY_CHANNEL_DATA ? &mesh->data[rank] : &mesh->control[rank];
 }
 
 /* Accepts one connection from a higher rank; closes foreign connections. */
-static int admit(struct by_host_mesh *mesh, struct by_door *door, uint32_t key, bool shares,
-                 uint64_t deadline_ns, uint32_t *missing)
+static int admit(struct by_host_mesh *mesh, struct by_door *door, uint64_t deadline_ns, uint32_t *missing)
 {
-    uint8_t hello[HELLO_BYTES];
-    int fd = by_door_next(door, hello, deadline_ns);
-    uint32_t rank, kind;
+    uint8_t bytes[BY_HELLO_BYTES];
+    int fd = by_door_next(door, bytes, deadline_ns);
+    struct by_hello hello;
     int *slot;
 
     if (fd < 0)
         return fd;
-    if (by_get32(hello) != MAGIC || by_get32(hello + 4) != key) {
-        close(fd);
-        return 0;
-    }
-    rank = by_get32(hello + 8);
-    kind = by_get32(hello + 12);
-    slot = slot_for(mesh, rank, kind);
-    if (slot == NULL || *slot >= 0 || kind < KIND_DATA || kind > KIND_CONTROL) {
+    slot = by_hello_decode(bytes, mesh->key, &hello) ? slot_for(mesh, hello.rank, hello.channel) : NULL;
+    if (slot == NULL || *slot >= 0) {
         close(fd);
         return 0;
     }
     *slot = fd;
     --*missing;
-    if (kind == KIND_DATA)
-        answer_offer(mesh, rank, hello, shares);
+    if (hello.channel == BY_CHANNEL_DATA)
+        answer_offer(mesh, hello.rank, &hello.offer);
     return 0;
 }
 
@@ -169,18 +150,15 @@ static int watch_all(struct by_host_mesh *mesh)
     if (mesh->watch < 0)
         return by_fail(BY_EIO, "cannot create an epoll instance for the peers of rank %u: %s", mesh->rank,
                        strerror(errno));
-    for (uint32_t rank = 0; rank < mesh->rank_count; rank++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.u32 = rank};
-
+    for (uint32_t rank = 0; rank < mesh->rank_count; rank++)
         if (mesh->control[rank] >= 0 &&
-            epoll_ctl(mesh->watch, EPOLL_CTL_ADD, mesh->control[rank], &event) != 0)
+            by_watch_set(mesh, mesh->control[rank], EPOLLIN, BY_WATCH_NOTICES, rank) != 0)
             return by_fail(BY_EIO, "cannot add rank %u to epoll: %s", rank, strerror(errno));
-    }
     return 0;
 }
 
 static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                       const struct by_peers *peers, uint32_t key, bool shares, uint64_t deadline_ns)
+                       const struct by_peers *peers, enum by_mesh_reach reach, uint64_t deadline_ns)
 {
     bool *wanted = calloc(mesh->rank_count, sizeof(*wanted));
     struct by_door door;
@@ -189,33 +167,37 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
 
     if (wanted == NULL)
         return by_fail(BY_ENOMEM, "no memory for %u peers", mesh->rank_count);
-    mark_neighbours(circulant, mesh->rank, wanted);
+    mark_neighbours(circulant, peers, reach, wanted);
     for (uint32_t rank = 0; rank < mesh->rank_count; rank++)
         missing += wanted[rank] && rank > mesh->rank ? 2 : 0;
     for (uint32_t rank = 0; error == 0 && rank < mesh->rank; rank++) {
         if (!wanted[rank])
             continue;
-        error = greet(mesh, peers, rank, key, KIND_DATA, shares, deadline_ns);
+        error = greet(mesh, peers, rank, BY_CHANNEL_DATA, deadline_ns);
         if (error == 0)
-            error = greet(mesh, peers, rank, key, KIND_CONTROL, shares, deadline_ns);
+            error = greet(mesh, peers, rank, BY_CHANNEL_CONTROL, deadline_ns);
     }
-    by_door_open(&door, peers->listener, HELLO_BYTES);
+    by_door_open(&door, peers->listener, BY_HELLO_BYTES);
     while (error == 0 && missing > 0) {
         char text[128];
+        int why;
 
-        error = admit(mesh, &door, key, shares, deadline_ns, &missing);
+        error = admit(mesh, &door, deadline_ns, &missing);
+        why = errno;
         by_peers_missing(mesh->control, wanted, mesh->rank + 1, mesh->rank_count, text, sizeof(text));
+        errno = why;
         if (error != 0)
-            by_fail(error, "rank %u waits for connections from other ranks; these have not connected: %s",
-                    mesh->rank, text);
+            by_fail(error, "rank %u waits for connections from other ranks; these have not connected: %s%s%s",
+                    mesh->rank, text, error == BY_EIO ? "; " : "",
+                    error == BY_EIO ? by_files_reason(errno) : "");
     }
     by_door_close(&door);
     free(wanted);
     return error == 0 ? hear_answers(mesh, deadline_ns) : error;
 }
 
-int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                 const struct by_peers *peers, uint32_t key, bool shares, uint64_t deadline_ns)
+int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant, struct by_peers *peers,
+                 enum by_mesh_reach reach, uint32_t key, bool shares, uint64_t deadline_ns)
 {
     uint32_t count = peers->rank_count;
     int error;
@@ -225,7 +207,10 @@ int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant
     mesh->rank = peers->rank;
     mesh->rank_count = count;
     mesh->suspect = peers->rank;
+    mesh->key = key;
+    mesh->shares = shares;
     mesh->ip = peers->ip;
+    mesh->ranks_here = count_here(mesh);
     mesh->data = malloc(count * sizeof(*mesh->data));
     mesh->control = malloc(count * sizeof(*mesh->control));
     mesh->pipe = calloc(count, sizeof(*mesh->pipe));
@@ -236,12 +221,28 @@ int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant
     if (mesh->data == NULL || mesh->control == NULL || mesh->pipe == NULL || mesh->gone == NULL ||
         mesh->inbox == NULL)
         return by_fail(BY_ENOMEM, "no memory for %u peers", count);
-    error = connect_all(mesh, circulant, peers, key, shares, deadline_ns);
-    return error == 0 ? watch_all(mesh) : error;
+    error = connect_all(mesh, circulant, peers, reach, deadline_ns);
+    if (error == 0)
+        error = watch_all(mesh);
+    if (error == 0 && reach != BY_REACH_ALL) {
+        error = by_links_open(mesh, peers->port, peers->listener);
+        peers->listener = -1;
+    }
+    return error;
+}
+
+uint64_t by_mesh_files(const struct by_host_mesh *mesh)
+{
+    uint64_t files = mesh->rank_count + BY_FILES_OTHER;
+
+    for (uint32_t rank = 0; rank < mesh->rank_count; rank++)
+        files += mesh->control[rank] >= 0;
+    return files;
 }
 
 void by_mesh_close(struct by_host_mesh *mesh)
 {
+    by_links_close(mesh);
     for (uint32_t rank = 0; mesh->pipe != NULL && rank < mesh->rank_count; rank++)
         by_pipe_close(mesh->pipe[rank]);
     for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < mesh->rank_count; rank++) {
@@ -374,6 +375,9 @@ static ssize_t move_pieces(struct by_host_mesh *mesh, const struct by_host_trans
 {
     struct msghdr message = {.msg_iov = list, .msg_iovlen = count};
 
+    errno = EAGAIN;
+    if (mesh->data[transfer->peer] < 0)
+        return -1; /* not connected yet */
     if (mesh->pipe[transfer->peer] != NULL)
         return move_here(mesh, transfer, list, count);
     return transfer == &mesh->send
@@ -490,7 +494,9 @@ uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
     uint64_t moved = 0;
 
     *fault = (struct by_mesh_fault){0};
-    if (mesh->send.active)
+    if (mesh->links != NULL)
+        by_links_need(mesh, fault);
+    if (mesh->send.active && fault->error == 0)
         moved += send_some(mesh, fault);
     if (mesh->receive.active && fault->error == 0)
         moved += receive_some(mesh, fault);
@@ -504,8 +510,8 @@ uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
     return moved;
 }
 
-/* What to wait for in a transfer's direction. A connection that carries bells is writable at any
- * time: it ends the sleep at once if there is work already. */
+/* What to wait for in a transfer's direction: nothing without a connection. A connection that carries bells
+ * is writable at any time: it ends the sleep at once if there is work already. */
 static struct pollfd wait_for(const struct by_host_mesh *mesh, const struct by_host_transfer *transfer)
 {
     struct by_pipe *pipe = mesh->pipe[transfer->peer];

@@ -1,8 +1,9 @@
 /*
  * Connections between the ranks of a job, and messages over them. A rank has two TCP connections to
- * each rank that its schedules need (in small jobs to each rank): one for data, and one for
- * notices, which must not wait behind data. A notice reports a failure, or asks a silent rank which
- * rank it waits for. The kernel acknowledges, retransmits and orders the data, even while the
+ * each rank that most schedules need (in small jobs to each rank): one for data, and one for
+ * notices, which must not wait behind data. Others are opened when a message needs them (links.h):
+ * one for data, and one for notices only for a question. A notice reports a failure, or asks a silent rank
+ * which rank it waits for. The kernel acknowledges, retransmits and orders the data, even while the
  * application computes. Data between ranks of one host move through memory that they share
  * (pipe.h). A rank sends one message and receives one at a time, from and into pieces anywhere in
  * memory. Only by_mesh_open blocks; one thread.
@@ -24,11 +25,21 @@ struct pollfd;
 #define BY_MESSAGE_BYTES 24u /* of a message's head */
 #define BY_NOTICE_BYTES  16u
 #define BY_MESH_FDS      3u         /* maximum that by_mesh_fds fills */
+#define BY_FILES_OTHER   128u       /* open files that are no connections to other ranks */
 #define BY_MESH_SLEEP_NS 100000000u /* maximum time of one sleep on these */
 
-/* With at most this many ranks each is connected to each; with more, only to those that the
- * schedules of rounds need. */
+/* With at most this many ranks each is connected to each when they meet; with more, only to those
+ * that most schedules of rounds need. */
 #define BY_MESH_ALL_MAX 128u
+
+/* The ranks to which by_mesh_open connects; to all others connections are opened on demand. */
+enum by_mesh_reach {
+    BY_REACH_ALL = 1,
+    BY_REACH_SCHEDULES, /* the peers of circulant rounds, and so ring neighbours */
+    BY_REACH_NONE
+};
+
+struct by_links;
 
 /* Fields on which both ends must agree before a message's payload is received. */
 struct by_host_message {
@@ -58,13 +69,17 @@ struct by_inbox {
 };
 
 struct by_host_mesh {
-    uint32_t rank, rank_count;
+    uint32_t rank, rank_count, key;
+    uint32_t ranks_here; /* at the address of this rank, with it */
+    bool shares;
     uint32_t *ip;
+    struct by_links *links; /* connections on demand; NULL: there is one to each rank */
     int *data, *control;    /* per rank, or -1 */
     struct by_pipe **pipe;  /* per rank of this host, in place of `data`; or NULL */
     bool *gone;             /* the rank has closed its connection */
     struct by_inbox *inbox; /* per rank */
-    int watch;              /* epoll descriptor of all control connections */
+    int watch;              /* epoll descriptor: control connections, and those under way */
+    int limit_why;          /* errno behind a fault BY_ELIMIT */
     uint32_t suspect;       /* rank that the blocking peer waits for; own rank: none */
     uint32_t answered;      /* answers to by_mesh_ask */
     uint64_t tx_bytes, rx_bytes, shared_bytes, messages;
@@ -75,17 +90,20 @@ struct by_host_mesh {
 /* Failure of a mesh step, and the responsible rank as far as it is known here. */
 struct by_mesh_fault {
     /* 0: none; BY_EIO: `rank` is gone; BY_EMISMATCH: it is in another call; or the error of a
-     * notice */
+     * notice; BY_ELIMIT: the own rank may open no more files */
     int error;
     uint32_t rank;
+    bool told; /* by a notice */
 };
 
-/* Connects to all ranks that `circulant` needs, including its ring neighbours and hypercube
- * partners, or to all others if there are at most BY_MESH_ALL_MAX ranks. `shares`: data between
- * ranks of this host move through memory. 0, or an error with its text. The caller calls
- * by_mesh_close, also after an error. */
-int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                 const struct by_peers *peers, uint32_t key, bool shares, uint64_t deadline_ns);
+/* Connects to the ranks of `reach`. Takes the listener of `peers`, unless it reaches all; keeps
+ * their addresses and ports, which must stay valid. `shares`: data between ranks of this host move
+ * through memory. 0, or an error with its text. The caller calls by_mesh_close, also after an
+ * error. */
+int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant, struct by_peers *peers,
+                 enum by_mesh_reach reach, uint32_t key, bool shares, uint64_t deadline_ns);
+/* Returns the files that a rank has open once it is connected to all others. */
+uint64_t by_mesh_files(const struct by_host_mesh *mesh);
 void by_mesh_close(struct by_host_mesh *mesh);
 
 /* Starts to send or receive a message; that direction must be idle. */

@@ -24,6 +24,7 @@ struct by_team {
     enum by_way way;
     uint64_t latency_ns, gap_ps; /* cost of a message, and of each byte */
     uint64_t moves;              /* by_circulant_moves() */
+    bool few_files;              /* some rank may not open a connection to each other */
     /* of all ranks, counted from the root; [1] belongs to rank root + 1 */
     struct by_circulant_schedule *schedules;
 };

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "host-driver/fallback/links.h"
 #include "host-driver/fallback/mesh.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
@@ -51,8 +52,10 @@ void by_mesh_ask(struct by_host_mesh *mesh)
 {
     uint32_t peer = by_mesh_peer(mesh);
 
-    if (peer != mesh->rank)
-        tell(mesh, peer, KIND_ASK, mesh->rank, 0);
+    if (peer == mesh->rank)
+        return;
+    by_links_ask(mesh, peer); /* which, if it opens a connection, leaves this question out */
+    tell(mesh, peer, KIND_ASK, mesh->rank, 0);
 }
 
 static void take(struct by_host_mesh *mesh, uint32_t from, const uint8_t *notice, struct by_mesh_fault *fault)
@@ -65,7 +68,7 @@ static void take(struct by_host_mesh *mesh, uint32_t from, const uint8_t *notice
     switch (by_get32(notice + 4)) {
     case KIND_FAULT:
         if (fault->error == 0)
-            *fault = (struct by_mesh_fault){.error = error < 0 ? error : BY_EIO, .rank = rank};
+            *fault = (struct by_mesh_fault){.error = error < 0 ? error : BY_EIO, .rank = rank, .told = true};
         break;
     case KIND_ASK:
         tell(mesh, from, KIND_ANSWER, by_mesh_suspect(mesh), 0);
@@ -108,9 +111,16 @@ void by_mesh_listen(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
     struct epoll_event events[EVENTS_MAX];
     int count = mesh->watch >= 0 ? epoll_wait(mesh->watch, events, EVENTS_MAX, 0) : 0;
 
-    for (int i = 0; i < count; i++)
-        while (read_one(mesh, events[i].data.u32, fault))
-            ;
+    for (int i = 0; i < count; i++) {
+        enum by_watched what = (enum by_watched)(events[i].data.u64 >> 32);
+        uint32_t rank = (uint32_t)events[i].data.u64;
+
+        if (what != BY_WATCH_NOTICES)
+            by_links_hear(mesh, what, rank, fault);
+        else
+            while (read_one(mesh, rank, fault))
+                ;
+    }
 }
 
 void by_mesh_warn(struct by_host_mesh *mesh, const struct by_mesh_fault *fault)

@@ -15,13 +15,14 @@
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/door.h"
-#include "host-driver/fallback/mesh.h"
 #include "offload/base/bytes.h"
 
 #define GREETING_MAGIC UINT32_C(0x62796d34) /* "bym4" */
 #define GREETING_BYTES 20u                  /* magic, key, rank_count, rank, port of the listener */
 #define ENTRY_BYTES    6u                   /* ip, port */
 #define NUMBERS_MAX    4u
+#define READY          1u /* what a rank reports before the numbers; and the bit of *all */
+#define READY_ALL      2u
 #define LISTED_MAX     8u /* maximum ranks that a text names */
 /* 0: all ranks have connected; or 1, and a text that lists the missing ones */
 #define VERDICT_BYTES    128u
@@ -215,7 +216,7 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
 
     if (listener < 0)
         return by_fail(listener, "rank 0 cannot listen at MASTER_ADDR %s port %u: %s%s", meeting->host,
-                       meeting->port, strerror(errno),
+                       meeting->port, by_files_reason(errno),
                        listener == BY_EBUSY ? "; choose another MASTER_PORT"
                                             : "; is that an address of this host?");
     by_door_open(&door, listener, GREETING_BYTES);
@@ -224,11 +225,13 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
 
         if (fd < 0) {
             char missing[VERDICT_BYTES];
+            int why = errno;
 
             by_peers_missing(peers->link, NULL, 1, peers->rank_count, missing, sizeof(missing));
             tell_missing(peers, missing);
-            error = by_fail(fd, "rank 0 waits at %s port %u: of %u ranks these have not joined: %s",
-                            meeting->host, meeting->port, peers->rank_count, missing);
+            error = by_fail(fd, "rank 0 waits at %s port %u: of %u ranks these have not joined: %s%s%s",
+                            meeting->host, meeting->port, peers->rank_count, missing,
+                            fd == BY_EIO ? "; " : "", fd == BY_EIO ? by_files_reason(why) : "");
             break;
         }
         error = admit(peers, fd, greeting, key, ip);
@@ -307,9 +310,7 @@ static int report(struct by_peers *peers, const struct by_meeting *meeting, uint
 /* Ranks with address 0 are on the host of rank 0. */
 static uint32_t find_partner(const struct by_peers *peers)
 {
-    bool all = peers->rank_count <= BY_MESH_ALL_MAX;
-
-    for (uint32_t rank = 1; rank < peers->rank_count; rank = all ? rank + 1 : 2 * rank)
+    for (uint32_t rank = 1; rank < peers->rank_count; rank++)
         if (peers->ip[rank] != 0)
             return rank;
     return 1;
@@ -352,10 +353,10 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
     return error;
 }
 
-int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, uint64_t deadline_ns)
+int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, bool *all, uint64_t deadline_ns)
 {
-    uint8_t bytes[8 * NUMBERS_MAX] = {0}, verdict[VERDICT_BYTES] = {0};
-    uint8_t ready = 1;
+    uint8_t bytes[8 * NUMBERS_MAX + 1] = {0}, verdict[VERDICT_BYTES] = {0};
+    uint8_t ready = READY | (*all ? READY_ALL : 0);
     char missing[16];
     int error = 0;
 
@@ -373,8 +374,10 @@ int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, ui
             return error;
     }
     for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++) {
-        if (by_peer_read(peers->link[rank], &ready, 1, deadline_ns) == 0)
+        if (by_peer_read(peers->link[rank], &ready, 1, deadline_ns) == 0) {
+            *all = *all && (ready & READY_ALL);
             continue;
+        }
         snprintf(missing, sizeof(missing), "%u", rank);
         tell_missing(peers, missing);
         return by_fail(BY_ETIMEDOUT,
@@ -382,6 +385,9 @@ int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, ui
                        "or cannot reach its peers",
                        rank);
     }
+    if (peers->rank == 0)
+        bytes[8 * NUMBERS_MAX] = *all;
+    *all = bytes[8 * NUMBERS_MAX];
     for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++)
         if (by_peer_write(peers->link[rank], verdict, sizeof(verdict), deadline_ns) != 0 ||
             by_peer_write(peers->link[rank], bytes, sizeof(bytes), deadline_ns) != 0)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Maximum number of ranks: rank 0 holds a connection to each, and a process may open 1024 files. */
+/* Maximum number of ranks: rank 0 holds a connection to each while they meet. */
 #define BY_PEERS_MAX 1000u
 
 #define BY_MEETING_ADDRESSES 9u
@@ -32,11 +32,11 @@ struct by_meeting {
 struct by_peers {
     uint32_t rank, rank_count;
     uint32_t *ip; /* of each rank, in host order */
-    /* The rank with which rank 0 measures the network: the first on another host that it has a
-     * connection to in any case, else rank 1; equal at all ranks. */
+    /* The rank with which rank 0 measures the network: the first on another host, else rank 1; equal
+     * at all ranks. */
     uint32_t partner;
     uint16_t *port; /* at which it listens */
-    int listener;   /* own listener, for peers */
+    int listener;   /* own listener, for peers; or -1: the mesh has taken it */
     /* rank 0: the connection to each rank; others: link[0] is the connection to rank 0 */
     int *link;
 };
@@ -49,15 +49,17 @@ int by_meeting_read(struct by_meeting *meeting);
  * also after an error. 0, or an error whose text names the missing ranks and the address. */
 int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint32_t key,
                   uint64_t deadline_ns);
-/* Waits for all ranks; afterwards all have rank 0's `numbers`. */
-int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, uint64_t deadline_ns);
+/* Waits for all ranks; afterwards all have rank 0's `numbers`, and *all states whether it was true
+ * at each. */
+int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, bool *all,
+                   uint64_t deadline_ns);
 /* Collects `bytes` bytes of every rank, in rank order, at all ranks: all[rank_count * bytes]. */
 int by_peers_gather(struct by_peers *peers, const void *mine, void *all, size_t bytes, uint64_t deadline_ns);
 /* Lists the ranks from `first` on that `link` has no connection to and that are wanted (NULL: all),
  * such as "2, 3 and 4 more". */
 void by_peers_missing(const int *link, const bool *wanted, uint32_t first, uint32_t count, char *text,
                       size_t bytes);
-/* Closes everything but the addresses, which are needed beyond the meeting. */
+/* Closes everything but the addresses and ports, which are needed beyond the meeting. */
 void by_peers_part(struct by_peers *peers);
 void by_peers_close(struct by_peers *peers);
 
@@ -67,11 +69,24 @@ int by_peer_write(int fd, const void *bytes, size_t size, uint64_t deadline_ns);
 int by_peer_read(int fd, void *bytes, size_t size, uint64_t deadline_ns);
 /* Connects to ip:port; retries while nothing listens there. A socket, or BY_ETIMEDOUT or BY_EIO. */
 int by_peer_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns);
+/* The same in two steps, without waiting: a socket that connects, or BY_EIO with errno; and whether
+ * it is connected: 0, BY_EAGAIN, or BY_EIO with errno. */
+int by_peer_dial(uint32_t ip, uint16_t port);
+int by_peer_dialled(int fd);
 /* Opens a socket that listens at ip:port (0: any). A socket, or BY_EBUSY, BY_ENOENT or BY_EIO with
  * errno. The backlog is as large as the system permits; beyond it the kernel drops connection
  * requests, and the clients retry after a second. */
 int by_peer_listen(uint32_t ip, uint16_t port);
 /* Sets the options of every connection: TCP_NODELAY, non-blocking, close on exec. */
 void by_peer_prepare(int fd);
+
+/* Raises the number of files that this process may open (the soft RLIMIT_NOFILE) by 1024, at most
+ * to the hard limit. False: it has that already. Leaves errno as it is. */
+bool by_files_raise(void);
+/* Whether this process may open `count` files, perhaps after by_files_raise. */
+bool by_files_allow(uint64_t count);
+/* Describes an errno: for want of files with the limit and the remedy. Of the calling thread, until
+ * the next call. */
+const char *by_files_reason(int why);
 
 #endif

@@ -5,6 +5,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,7 +16,9 @@
 #include "host-driver/fallback/peers.h"
 #include "offload/base/errors.h"
 
-#define RETRY_MS 20 /* interval between attempts to connect */
+#define RETRY_MS     20 /* interval between attempts to connect */
+#define FILES_STEP   1024u
+#define REASON_BYTES 256u
 
 /* Milliseconds until the deadline, rounded up; 0 when it has passed. */
 static int left_ms(uint64_t deadline_ns)
@@ -96,36 +102,109 @@ static struct sockaddr_in address_of(uint32_t ip, uint16_t port)
     return (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(ip), .sin_port = htons(port)};
 }
 
-static int try_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns)
+/* ---- the number of open files */
+
+bool by_files_raise(void)
+{
+    struct rlimit files;
+    int why = errno;
+    bool raised = false;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur =
+            files.rlim_max - files.rlim_cur > FILES_STEP ? files.rlim_cur + FILES_STEP : files.rlim_max;
+        raised = setrlimit(RLIMIT_NOFILE, &files) == 0;
+    }
+    errno = why;
+    return raised;
+}
+
+bool by_files_allow(uint64_t count)
+{
+    struct rlimit files;
+
+    return getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_max >= count;
+}
+
+const char *by_files_reason(int why)
+{
+    static _Thread_local char text[REASON_BYTES];
+    struct rlimit files = {0};
+
+    if (why == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
+        snprintf(text, sizeof(text),
+                 "this process has all %llu files open that it may open; raise its limit (ulimit -n, or "
+                 "LimitNOFILE= of a unit of systemd), or start fewer ranks",
+                 (unsigned long long)files.rlim_cur);
+    else if (why == ENFILE)
+        snprintf(text, sizeof(text),
+                 "this host has all files open that it may open; raise the sysctl fs.file-max");
+    else
+        snprintf(text, sizeof(text), "%s", strerror(why));
+    return text;
+}
+
+/* ---- connecting */
+
+static int open_socket(void)
+{
+    int fd;
+
+    do {
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    } while (fd < 0 && errno == EMFILE && by_files_raise());
+    return fd;
+}
+
+int by_peer_dial(uint32_t ip, uint16_t port)
 {
     struct sockaddr_in address = address_of(ip, port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int failure = 0;
-    socklen_t bytes = sizeof(failure);
+    int fd = open_socket();
+    int why;
 
     if (fd < 0)
         return BY_EIO;
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == EINPROGRESS) {
-        if (wait_for(fd, POLLOUT, deadline_ns) != 0) {
-            close(fd);
-            errno = ETIMEDOUT;
-            return BY_ETIMEDOUT;
-        }
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &bytes);
-        errno = failure;
-    } else {
-        failure = errno;
-        if (getpeername(fd, (struct sockaddr *)&address, &(socklen_t){sizeof(address)}) == 0)
-            failure = 0;
-        errno = failure;
-    }
-    if (failure != 0) {
-        close(fd);
-        errno = failure;
-        return BY_EIO;
-    }
     by_peer_prepare(fd);
-    return fd;
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EINPROGRESS)
+        return fd;
+    why = errno;
+    close(fd);
+    errno = why;
+    return BY_EIO;
+}
+
+int by_peer_dialled(int fd)
+{
+    struct pollfd one = {.fd = fd, .events = POLLOUT};
+    int failure = 0;
+    socklen_t bytes = sizeof(failure);
+
+    if (poll(&one, 1, 0) <= 0)
+        return BY_EAGAIN;
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &bytes);
+    errno = failure;
+    return failure == 0 ? 0 : BY_EIO;
+}
+
+static int try_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns)
+{
+    int fd = by_peer_dial(ip, port);
+    int error, why;
+
+    if (fd < 0)
+        return BY_EIO;
+    if (wait_for(fd, POLLOUT, deadline_ns) != 0) {
+        close(fd);
+        errno = ETIMEDOUT;
+        return BY_ETIMEDOUT;
+    }
+    error = by_peer_dialled(fd);
+    if (error == 0)
+        return fd;
+    why = errno;
+    close(fd);
+    errno = why;
+    return BY_EIO;
 }
 
 int by_peer_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns)
@@ -150,7 +229,7 @@ int by_peer_connect(uint32_t ip, uint16_t port, uint64_t deadline_ns)
 int by_peer_listen(uint32_t ip, uint16_t port)
 {
     struct sockaddr_in address = address_of(ip, port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = open_socket();
     int one = 1;
     int why;
 

@@ -24,8 +24,7 @@ bool by_work_supports(const struct by_call *call);
 /* Predicts the duration of the call if a message of s bytes takes latency_ns + s * gap_ps / 1000
  * nanoseconds: an estimate, equal at all ranks. `rounds` may be NULL. `team` needs no schedules. */
 uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds);
-/* Plans the call and loads its data. 0, BY_ENOMEM, BY_EUNSUPPORTED, or BY_ELIMIT: too many ranks
- * for an exchange of unequal shares. */
+/* Plans the call and loads its data. 0, BY_ENOMEM or BY_EUNSUPPORTED. */
 int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_host_work *work);
 /* Called before round `round` of phase `index`. */
 void by_work_prepare(const struct by_team *team, struct by_host_work *work, uint32_t index, uint32_t round);

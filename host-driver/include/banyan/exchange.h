@@ -31,8 +31,9 @@ extern "C" {
  * root only, where counts[root] must equal `count`; of alltoallv, what rank s sends to rank r must
  * be what r expects from s. Otherwise the operation fails at both with BANYAN_EMISMATCH. In place
  * as above, with the root's block at its offset; of alltoallv with equal counts and offsets on both
- * sides. Messages of the forms with v always travel directly; a job of more than 128 ranks does not
- * support them (the post fails with BANYAN_ELIMIT).
+ * sides. Messages of the forms with v always travel directly. In a job of more than 128 ranks the
+ * first message between two ranks may open their connection, for which both must be in the
+ * operation. A rank that may open no more files ends it with BANYAN_ELIMIT.
  */
 BANYAN_API banyan_status_t banyan_alltoall_init(struct banyan_comm *comm, const void *send, void *recv,
                                                 uint64_t count, banyan_dtype_t dtype,

@@ -30,3 +30,13 @@ TESTS += test_host_pipe
 test_host_pipe_SRC    := tests/unit/host-driver/fallback/test_pipe.c
 test_host_pipe_LIBS   := host-driver offload
 test_host_pipe_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_links
+test_host_links_SRC    := tests/unit/host-driver/fallback/test_links.c
+test_host_links_LIBS   := host-driver offload
+test_host_links_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_many
+test_host_many_SRC    := tests/unit/host-driver/fallback/test_many.c tests/unit/host-driver/fallback/team.c
+test_host_many_LIBS   := host-driver offload
+test_host_many_LDLIBS = -lcmocka $(host-driver_LDLIBS)

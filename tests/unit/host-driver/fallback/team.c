@@ -55,7 +55,7 @@ void team_run(struct team *team, uint32_t count, member_fn *body, const void *ar
 {
     uint64_t begin_ns = by_clock_ns();
 
-    assert_true(count <= TEAM_MAX);
+    assert_true(count <= TEAM_RANKS_MAX);
     memset(team, 0, sizeof(*team));
     team->count = count;
     set_number("WORLD_SIZE", count);

@@ -12,7 +12,8 @@
 
 #include <banyan/banyan.h>
 
-#define TEAM_MAX 17
+#define TEAM_MAX       17  /* ranks in most tests */
+#define TEAM_RANKS_MAX 520 /* of team_run */
 
 struct team_member {
     uint32_t rank, count;
@@ -25,9 +26,9 @@ typedef int member_fn(struct team_member *member);
 
 struct team {
     uint32_t count;
-    pid_t process[TEAM_MAX];
-    int status[TEAM_MAX]; /* exit status, as from waitpid */
-    double seconds;       /* from the start to the last exit */
+    pid_t process[TEAM_RANKS_MAX];
+    int status[TEAM_RANKS_MAX]; /* exit status, as from waitpid */
+    double seconds;             /* from the start to the last exit */
 };
 
 /* Starts `count` members and waits for all of them. Sets BANYAN_TIMEOUT to 20 s unless it is

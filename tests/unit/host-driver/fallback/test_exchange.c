@@ -151,7 +151,7 @@ static int mesh_and_end(struct team_member *member)
 
     if (by_meeting_read(&meeting) != 0 || by_peers_meet(&peers, &meeting, 1, deadline_ns) != 0 ||
         !by_circulant_init(&circulant, member->count) ||
-        by_mesh_open(&mesh, &circulant, &peers, 1, false, deadline_ns) != 0)
+        by_mesh_open(&mesh, &circulant, &peers, BY_REACH_ALL, 1, false, deadline_ns) != 0)
         return member_wrong(member, "%s", banyan_last_error());
     if (member->rank != CULPRIT)
         wrong = hear_nonsense(member, &mesh, deadline_ns);
