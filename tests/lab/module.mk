@@ -50,6 +50,10 @@ lab-mpi: mpi ## run unmodified MPI programs in C, Fortran and Python over real s
 mpi-random: mpi ## as root: random MPI programs over real switches, from SEED= (default 1), SEEDS= of them (default 20), with STEPS= (default 300); EACH=2: two ranks on each host
 	$(Q)FIRST=$(or $(SEED),1) SEEDS=$(or $(SEEDS),20) STEPS=$(or $(STEPS),300) tests/lab/mpi-random.sh $(B)
 
+.PHONY: mpi-scalapack
+mpi-scalapack: mpi ## as root: ScaLAPACK's test programs (scalapack-mpi-test) over real switches, and without them; EACH=2: two ranks on each host; MPIS=openmpi; PROGRAMS="xdlu xdqr"
+	$(Q)tests/lab/mpi-scalapack.sh $(B) $(PROGRAMS)
+
 .PHONY: groups-campaign
 groups-campaign: mpi build-tools ## as root: make, use and free communicators for S= seconds (default 300) with libbanyan, Open MPI and MPICH each, and compare what banyand holds (15 minutes)
 	$(Q)SECONDS_OF_LOOP=$(or $(S),300) tests/lab/all.sh $(B) lab-groups lab-mpi-groups
