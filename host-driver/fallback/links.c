@@ -25,19 +25,19 @@
 #define NEAR_RANKS_MAX 64u
 
 /* A connection that is not complete. */
-struct by_link {
+struct by_host_link {
     int dial;   /* opened by this rank, and not answered; or -1 */
     int parked; /* opened by a higher rank, which will take the own one instead; or -1 */
     bool greeted;
     struct by_pipe *offered;
 };
 
-struct by_links {
+struct by_host_links {
     struct by_door door;
     const uint16_t *port; /* of each rank's listener */
     bool shares;
-    uint64_t lacks_ns;     /* since when the receiver waits for a connection; 0: it does not */
-    struct by_link link[]; /* two for each rank: data, control */
+    uint64_t lacks_ns;          /* since when the receiver waits for a connection; 0: it does not */
+    struct by_host_link link[]; /* two for each rank: data, control */
 };
 
 void by_hello_encode(const struct by_hello *hello, uint32_t key, uint8_t bytes[BY_HELLO_BYTES])
@@ -72,19 +72,20 @@ int by_watch_set(const struct by_host_mesh *mesh, int fd, uint32_t events, enum 
     return errno == EEXIST && epoll_ctl(mesh->watch, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : BY_EIO;
 }
 
-static struct by_link *link_of(const struct by_host_mesh *mesh, enum by_channel channel, uint32_t peer)
+static struct by_host_link *link_of(const struct by_host_mesh *mesh, enum by_mesh_channel channel,
+                                    uint32_t peer)
 {
     return &mesh->links->link[2 * (size_t)peer + (channel == BY_CHANNEL_CONTROL)];
 }
 
-static int *slot_of(const struct by_host_mesh *mesh, enum by_channel channel, uint32_t peer)
+static int *slot_of(const struct by_host_mesh *mesh, enum by_mesh_channel channel, uint32_t peer)
 {
     return channel == BY_CHANNEL_DATA ? &mesh->data[peer] : &mesh->control[peer];
 }
 
 int by_links_open(struct by_host_mesh *mesh, const uint16_t *port, int listener)
 {
-    struct by_links *links =
+    struct by_host_links *links =
         calloc(1, sizeof(*links) + 2 * (size_t)mesh->rank_count * sizeof(links->link[0]));
 
     if (links == NULL) {
@@ -105,14 +106,14 @@ int by_links_open(struct by_host_mesh *mesh, const uint16_t *port, int listener)
 }
 
 /* Closes what is not complete. */
-static void drop(struct by_link *link)
+static void drop(struct by_host_link *link)
 {
     if (link->dial >= 0)
         close(link->dial);
     if (link->parked >= 0)
         close(link->parked);
     by_pipe_close(link->offered);
-    *link = (struct by_link){.dial = -1, .parked = -1};
+    *link = (struct by_host_link){.dial = -1, .parked = -1};
 }
 
 void by_links_close(struct by_host_mesh *mesh)
@@ -128,7 +129,7 @@ void by_links_close(struct by_host_mesh *mesh)
 }
 
 /* A connection is complete: it is used from now on. `pipe`: the memory in its place, or NULL. */
-static void adopt(struct by_host_mesh *mesh, enum by_channel channel, uint32_t peer, int fd,
+static void adopt(struct by_host_mesh *mesh, enum by_mesh_channel channel, uint32_t peer, int fd,
                   struct by_pipe *pipe)
 {
     *slot_of(mesh, channel, peer) = fd;
@@ -153,7 +154,7 @@ static void fail_here(struct by_host_mesh *mesh, int why, struct by_mesh_fault *
 
 /* A connection to a rank that a message needs has failed. Questions are repeated, so the next one
  * tries again. */
-static void fail_link(struct by_host_mesh *mesh, enum by_channel channel, uint32_t peer, int why,
+static void fail_link(struct by_host_mesh *mesh, enum by_mesh_channel channel, uint32_t peer, int why,
                       struct by_mesh_fault *fault)
 {
     drop(link_of(mesh, channel, peer));
@@ -170,7 +171,8 @@ static bool is_near(const struct by_host_mesh *mesh, uint32_t peer)
 }
 
 /* Sends the greeting, which a new connection has room for. */
-static bool greet(struct by_host_mesh *mesh, enum by_channel channel, uint32_t peer, struct by_link *link)
+static bool greet(struct by_host_mesh *mesh, enum by_mesh_channel channel, uint32_t peer,
+                  struct by_host_link *link)
 {
     struct by_hello hello = {.rank = mesh->rank, .channel = channel};
     uint8_t bytes[BY_HELLO_BYTES];
@@ -183,11 +185,11 @@ static bool greet(struct by_host_mesh *mesh, enum by_channel channel, uint32_t p
 }
 
 /* Goes on with a connection that this rank opens. */
-static void go_on(struct by_host_mesh *mesh, enum by_channel channel, uint32_t peer,
+static void go_on(struct by_host_mesh *mesh, enum by_mesh_channel channel, uint32_t peer,
                   struct by_mesh_fault *fault)
 {
     enum by_watched what = channel == BY_CHANNEL_DATA ? BY_WATCH_DIAL_DATA : BY_WATCH_DIAL_CONTROL;
-    struct by_link *link = link_of(mesh, channel, peer);
+    struct by_host_link *link = link_of(mesh, channel, peer);
     uint8_t answer = 0;
     ssize_t got;
     int fd = link->dial;
@@ -226,10 +228,10 @@ static void go_on(struct by_host_mesh *mesh, enum by_channel channel, uint32_t p
     drop(link);
 }
 
-static void dial(struct by_host_mesh *mesh, enum by_channel channel, uint32_t peer,
+static void dial(struct by_host_mesh *mesh, enum by_mesh_channel channel, uint32_t peer,
                  struct by_mesh_fault *fault)
 {
-    struct by_link *link = link_of(mesh, channel, peer);
+    struct by_host_link *link = link_of(mesh, channel, peer);
 
     if (link->dial >= 0)
         return;
@@ -245,7 +247,7 @@ static void dial(struct by_host_mesh *mesh, enum by_channel channel, uint32_t pe
 
 void by_links_need(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
-    struct by_links *links = mesh->links;
+    struct by_host_links *links = mesh->links;
     uint64_t now_ns;
 
     if (mesh->send.active && mesh->data[mesh->send.peer] < 0)
@@ -272,9 +274,9 @@ void by_links_ask(struct by_host_mesh *mesh, uint32_t peer)
 /* Takes a connection that another rank has opened. */
 static void take(struct by_host_mesh *mesh, const struct by_hello *hello, int fd)
 {
-    enum by_channel channel = (enum by_channel)hello->channel;
+    enum by_mesh_channel channel = (enum by_mesh_channel)hello->channel;
     uint32_t peer = hello->rank;
-    struct by_link *link = link_of(mesh, channel, peer);
+    struct by_host_link *link = link_of(mesh, channel, peer);
     struct by_pipe *pipe = NULL;
     uint8_t answer;
 
@@ -304,7 +306,7 @@ static void answer_door(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 
     while ((fd = by_door_look(&mesh->links->door, bytes)) >= 0) {
         if (by_hello_decode(bytes, mesh->key, &hello) && hello.rank < mesh->rank_count &&
-            hello.rank != mesh->rank && *slot_of(mesh, (enum by_channel)hello.channel, hello.rank) < 0)
+            hello.rank != mesh->rank && *slot_of(mesh, (enum by_mesh_channel)hello.channel, hello.rank) < 0)
             take(mesh, &hello, fd);
         else
             close(fd);

@@ -19,7 +19,7 @@ struct by_mesh_fault;
 #define BY_HELLO_BYTES 32u
 
 /* Purpose of a connection. */
-enum by_channel { BY_CHANNEL_DATA = 1, BY_CHANNEL_CONTROL };
+enum by_mesh_channel { BY_CHANNEL_DATA = 1, BY_CHANNEL_CONTROL };
 
 /* The first bytes of a connection, from the rank that has opened it. */
 struct by_hello {

@@ -63,7 +63,7 @@ static uint32_t count_here(const struct by_host_mesh *mesh)
 
 /* Connects to a lower rank. Offers memory for the data if it runs on this host. */
 static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, uint32_t peer,
-                 enum by_channel channel, uint64_t deadline_ns)
+                 enum by_mesh_channel channel, uint64_t deadline_ns)
 {
     int *fd = channel == BY_CHANNEL_DATA ? &mesh->data[peer] : &mesh->control[peer];
     struct by_hello hello = {.rank = mesh->rank, .channel = channel};

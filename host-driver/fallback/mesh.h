@@ -39,7 +39,7 @@ enum by_mesh_reach {
     BY_REACH_NONE
 };
 
-struct by_links;
+struct by_host_links;
 
 /* Fields on which both ends must agree before a message's payload is received. */
 struct by_host_message {
@@ -73,15 +73,15 @@ struct by_host_mesh {
     uint32_t ranks_here; /* at the address of this rank, with it */
     bool shares;
     uint32_t *ip;
-    struct by_links *links; /* connections on demand; NULL: there is one to each rank */
-    int *data, *control;    /* per rank, or -1 */
-    struct by_pipe **pipe;  /* per rank of this host, in place of `data`; or NULL */
-    bool *gone;             /* the rank has closed its connection */
-    struct by_inbox *inbox; /* per rank */
-    int watch;              /* epoll descriptor: control connections, and those under way */
-    int limit_why;          /* errno behind a fault BY_ELIMIT */
-    uint32_t suspect;       /* rank that the blocking peer waits for; own rank: none */
-    uint32_t answered;      /* answers to by_mesh_ask */
+    struct by_host_links *links; /* connections on demand; NULL: there is one to each rank */
+    int *data, *control;         /* per rank, or -1 */
+    struct by_pipe **pipe;       /* per rank of this host, in place of `data`; or NULL */
+    bool *gone;                  /* the rank has closed its connection */
+    struct by_inbox *inbox;      /* per rank */
+    int watch;                   /* epoll descriptor: control connections, and those under way */
+    int limit_why;               /* errno behind a fault BY_ELIMIT */
+    uint32_t suspect;            /* rank that the blocking peer waits for; own rank: none */
+    uint32_t answered;           /* answers to by_mesh_ask */
     uint64_t tx_bytes, rx_bytes, shared_bytes, messages;
     struct by_host_transfer send, receive;
     struct by_host_message expected;
