@@ -57,7 +57,7 @@
       "limit on chunks in flight, over all trees; 0: as many as windows and receive buffers hold")           \
     X(CONGESTION, "auto",                                                                                    \
       "what narrows a rank's window: losses (and marks), marks: only ECN marks, for paths all of whose "     \
-      "queues mark packets before they drop any, or auto: marks if the table states such paths")                                                            \
+      "queues mark packets before they drop any, or auto: marks if the table states such paths")             \
     X(SPIN, "0", "empty polls before a waiting rank sleeps")                                                 \
     X(LOG, "1", "lines on standard error: 0: none, 1: one for each communicator, 2: one for each rank")      \
     X(GPU, "auto",                                                                                           \

@@ -160,7 +160,7 @@ static int watch_all(struct by_host_mesh *mesh)
 static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *circulant,
                        const struct by_peers *peers, enum by_mesh_reach reach, uint64_t deadline_ns)
 {
-    bool *wanted = calloc(mesh->rank_count, sizeof(*wanted));
+    bool *wanted = calloc(mesh->rank_count + 1u, sizeof(*wanted));
     struct by_door door;
     uint32_t missing = 0;
     int error = 0;

@@ -55,7 +55,7 @@ $(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h
 
 # The cost of connecting controllers for the thread that moves packets.
 TOOLS += bench-handshakes
-bench-handshakes_SRC    := tests/bench/handshakes.c tests/unit/firmware/secure/keys.c firmware/linux/server.c dataplane/say.c tests/unit/firmware/agent/rig.c tests/unit/firmware/client.c \
+bench-handshakes_SRC    := tests/bench/handshakes.c tests/unit/firmware/secure/keys.c firmware/linux/carrier.c firmware/linux/server.c dataplane/say.c tests/unit/firmware/agent/rig.c tests/unit/firmware/client.c \
                            tests/unit/firmware/star.c
 bench-handshakes_LIBS   := control agent secure offload
 bench-handshakes_LDLIBS := -lcmocka -ljansson -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
