@@ -1,7 +1,7 @@
 /*
- * ECN marks of the switch's own queues (RFC 3168): a port whose receive queue is half full, or whose
- * transmit queue is full, writes Congestion Experienced into the IP headers of the frames that it
- * handles meanwhile. Hosts then narrow their windows before a queue drops. Loop's thread.
+ * ECN marks of the switch's own queues (RFC 3168): a port whose receive queue is half full, or
+ * whose transmit queue is full, writes Congestion Experienced into the IP headers of the frames
+ * that it handles meanwhile. Hosts then narrow their windows before a queue drops. Loop's thread.
  */
 #ifndef BY_DATAPLANE_MARK_H
 #define BY_DATAPLANE_MARK_H

@@ -23,8 +23,8 @@
 
 /* ---- opening */
 
-/* Marks the ranks at the distances of most schedules, in both directions, and the pair that measures
- * the network; or all ranks. */
+/* Marks the ranks at the distances of most schedules, in both directions, and the pair that
+ * measures the network; or all ranks. */
 static void mark_neighbours(const struct by_circulant *circulant, const struct by_peers *peers,
                             enum by_mesh_reach reach, bool *wanted)
 {
@@ -510,8 +510,8 @@ uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
     return moved;
 }
 
-/* What to wait for in a transfer's direction: nothing without a connection. A connection that carries bells
- * is writable at any time: it ends the sleep at once if there is work already. */
+/* What to wait for in a transfer's direction: nothing without a connection. A connection that
+ * carries bells is writable at any time: it ends the sleep at once if there is work already. */
 static struct pollfd wait_for(const struct by_host_mesh *mesh, const struct by_host_transfer *transfer)
 {
     struct by_pipe *pipe = mesh->pipe[transfer->peer];

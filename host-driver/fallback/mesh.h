@@ -2,11 +2,11 @@
  * Connections between the ranks of a job, and messages over them. A rank has two TCP connections to
  * each rank that most schedules need (in small jobs to each rank): one for data, and one for
  * notices, which must not wait behind data. Others are opened when a message needs them (links.h):
- * one for data, and one for notices only for a question. A notice reports a failure, or asks a silent rank
- * which rank it waits for. The kernel acknowledges, retransmits and orders the data, even while the
- * application computes. Data between ranks of one host move through memory that they share
- * (pipe.h). A rank sends one message and receives one at a time, from and into pieces anywhere in
- * memory. Only by_mesh_open blocks; one thread.
+ * one for data, and one for notices only for a question. A notice reports a failure, or asks a
+ * silent rank which rank it waits for. The kernel acknowledges, retransmits and orders the data,
+ * even while the application computes. Data between ranks of one host move through memory that they
+ * share (pipe.h). A rank sends one message and receives one at a time, from and into pieces
+ * anywhere in memory. Only by_mesh_open blocks; one thread.
  */
 #ifndef BY_HOST_FALLBACK_MESH_H
 #define BY_HOST_FALLBACK_MESH_H

@@ -32,8 +32,8 @@ struct by_meeting {
 struct by_peers {
     uint32_t rank, rank_count;
     uint32_t *ip; /* of each rank, in host order */
-    /* The rank with which rank 0 measures the network: the first on another host, else rank 1; equal
-     * at all ranks. */
+    /* The rank with which rank 0 measures the network: the first on another host, else rank 1;
+     * equal at all ranks. */
     uint32_t partner;
     uint16_t *port; /* at which it listens */
     int listener;   /* own listener, for peers; or -1: the mesh has taken it */

@@ -46,10 +46,10 @@
 #define LOSS_VARIANCES 6u
 /* Periods without a trial after one that lost more (count). */
 #define LOSS_PATIENCE 16u
-/* Where queues are said to mark, losses narrow windows all the same after DOUBT_PERIODS periods in a
- * row in which a quarter of the chunks is lost and none is marked, for DOUBT_LASTS periods from the
- * last such one, or until a mark arrives (count). Chance that loses 1 % of the packets at each of
- * three switches loses less than an eighth of the chunks of an allreduce among eight hosts. */
+/* Where queues are said to mark, losses narrow windows all the same after DOUBT_PERIODS periods in
+ * a row in which a quarter of the chunks is lost and none is marked, for DOUBT_LASTS periods from
+ * the last such one, or until a mark arrives (count). Chance that loses 1 % of the packets at each
+ * of three switches loses less than an eighth of the chunks of an allreduce among eight hosts. */
 #define DOUBT_LOST    (LOSS_PERIOD / 4)
 #define DOUBT_PERIODS 4u
 #define DOUBT_LASTS   64u
@@ -209,8 +209,8 @@ void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 /*
  * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
  * path, at least LOSS_LEAST. Without a queue that is zero. With a queue it gains time: a repair
- * waits behind the chunks in flight, and the tree's window must not run out before it returns. Where
- * queues mark, a quarter of the maximum is enough for that. If the maximum fits the path
+ * waits behind the chunks in flight, and the tree's window must not run out before it returns.
+ * Where queues mark, a quarter of the maximum is enough for that. If the maximum fits the path
  * (config.fitted) there is no cut.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)

@@ -13,8 +13,8 @@
  * because input causes further output (docs/decisions/0215).
  *
  * In a node with several workers each has meters of its own, with the part of each rate that its
- * lanes are of the job's lanes (docs/decisions/0587). Neighbours: engine.c calls this; load.c builds
- * the meters; worker.c computes the parts. Runs in the engine's thread.
+ * lanes are of the job's lanes (docs/decisions/0587). Neighbours: engine.c calls this; load.c
+ * builds the meters; worker.c computes the parts. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 

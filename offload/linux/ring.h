@@ -44,8 +44,8 @@ uint32_t by_ring_frames(const struct by_ring *ring);
 const uint8_t *by_ring_take(struct by_ring *ring, uint32_t *bytes);
 /* Returns all taken frames to the kernel. */
 void by_ring_return(struct by_ring *ring);
-/* Returns whether at least half of the ring holds frames that have not been taken: a switch marks the
- * next ones (ECN) before the ring drops any. */
+/* Returns whether at least half of the ring holds frames that have not been taken: a switch marks
+ * the next ones (ECN) before the ring drops any. */
 bool by_ring_is_half_full(const struct by_ring *ring);
 /* Returns the number of frames lost for lack of room since the last call. */
 uint64_t by_ring_lost(struct by_ring *ring);

@@ -99,7 +99,8 @@ extern struct world world;
 void world_switch_open(struct world_switch *device);
 void world_switch_start(struct world_switch *device);
 void world_switch_die(struct world_switch *device);
-/* Tells the clients of the switches at its ends that a link has lost its carrier, or has it again. */
+/* Notifies the clients of the switches at its ends that a link has lost its carrier, or regained
+ * it. */
 void world_carrier_changed(uint32_t link);
 /* Sends a packet of a node, or passes one on. */
 void world_send(uint32_t node, const struct by_tx *tx);

@@ -360,8 +360,8 @@ static void run_push(struct by_task *task)
         change->sent += change->targets[i].sent;
 }
 
-/* Records the end of a push, or the whole push. No one waits for it: until then the next start would
- * decide. */
+/* Records the end of a push, or the whole push. No one waits for it: until then the next start
+ * would decide. */
 static void run_record(struct by_task *task)
 {
     const struct by_change_record *record = (struct by_change_record *)task;

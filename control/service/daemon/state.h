@@ -49,9 +49,9 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
 /*
  * For a push that only repairs running jobs, whose generations are reserved. Whether its record may
  * follow it; if so, by_state_write writes it, which does not wait for the disk, by_state_commit
- * makes it durable once all switches have committed, and by_state_discard forgets it. If the program
- * ends before, the next one finds other tables on the switches than in the store and replaces them,
- * with generations above the reserved ones.
+ * makes it durable once all switches have committed, and by_state_discard forgets it. If the
+ * program ends before, the next one finds other tables on the switches than in the store and
+ * replaces them, with generations above the reserved ones.
  */
 bool by_state_may_follow(const struct by_state *state, const struct by_change *change);
 int by_state_write(struct by_state *state, const struct by_change *change, struct by_problem *problem);

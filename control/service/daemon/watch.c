@@ -185,8 +185,8 @@ static bool post(struct by_watch *watch, struct by_beat *beat)
     return true;
 }
 
-/* Passes on the notices that have arrived. Returns false if the switch is to be queried now: because
- * the session has failed, or because the loop could not take a notice. */
+/* Passes on the notices that have arrived. Returns false if the switch is to be queried now:
+ * because the session has failed, or because the loop could not take a notice. */
 static bool take_notices(struct by_watch *watch)
 {
     struct by_beat *beat;

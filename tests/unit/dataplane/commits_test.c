@@ -2,8 +2,8 @@
  * Tables are committed while chunks flow through a switch with several workers, on memory ports. A
  * pusher thread commits at random moments: mostly the same table again, while its chunks are open,
  * and each fourth time a table of a new generation, while the queues hold contributions of the old
- * one. Every second table gives the job a share of the ports, so that it gets its first one while it
- * runs. Values differ between generations, so a sum over two of them is wrong; every result is
+ * one. Every second table gives the job a share of the ports, so that it gets its first one while
+ * it runs. Values differ between generations, so a sum over two of them is wrong; every result is
  * checked, also late ones, and every chunk must complete. COMMITS in the environment sets how often
  * (`make commit-campaign`); then the time for which the workers stood still is printed.
  */

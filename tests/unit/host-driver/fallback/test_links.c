@@ -244,7 +244,7 @@ static void a_receiver_that_waits_connects_too_and_the_sender_uses_it(void **sta
         begin_send(&world, from, 1 - from, 0, BYTES);
         go(&world, 3);
         expect_data(&world, from, 1 - from, BYTES);
-        /* The sender has connected at once: unless it is the lower rank, its connection is dropped. */
+        /* The sender has connected at once; its connection is dropped if its rank is higher. */
         expect_opened_by(&world, 0, 1);
         close_world(&world);
     }
