@@ -43,8 +43,8 @@ sanitizers-build:
 
 workers-tsan: ## run the switch with 1, 2, 4 and 8 workers under ThreadSanitizer; a minute, and two to build
 	$(Q)$(MAKE) --no-print-directory SANITIZE=thread $(O)/thread/tests/workers_test $(O)/thread/tests/commits_test
-	$(Q)TSAN_OPTIONS="suppressions=tests/unit/dataplane/tsan.txt halt_on_error=0 exitcode=66 $$TSAN_OPTIONS" $(O)/thread/tests/workers_test
-	$(Q)COMMITS=40 TSAN_OPTIONS="suppressions=tests/unit/dataplane/tsan.txt halt_on_error=0 exitcode=66 $$TSAN_OPTIONS" $(O)/thread/tests/commits_test
+	$(Q)TSAN_OPTIONS="suppressions=tests/unit/dataplane/tsan.txt history_size=7 halt_on_error=0 exitcode=66 $$TSAN_OPTIONS" $(O)/thread/tests/workers_test
+	$(Q)COMMITS=40 TSAN_OPTIONS="suppressions=tests/unit/dataplane/tsan.txt history_size=7 halt_on_error=0 exitcode=66 $$TSAN_OPTIONS" $(O)/thread/tests/commits_test
 
 .PHONY: commit-campaign
 commit-campaign: $(B)/tests/commits_test ## commit tables 1,000 times under load with 1, 2 and 4 workers; prints for how long the workers stood still

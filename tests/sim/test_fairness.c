@@ -38,7 +38,7 @@ static const struct fairness_pair pairs[] = {
     {"the second 20 ms later", {1, 1}, {256, 256}, 20000000, 20, 0, 3000, 0.95, 0.90, 0},
     {"no marks, losses", {1, 1}, {256, 256}, 0, 0, 40, 3000, 0.97, 0.95, 0},
     {"the same for longer", {1, 1}, {256, 256}, 0, 0, 40, 30000, 0.97, 0.80, 0},
-    {"marks are stated in vain", {1, 1}, {256, 256}, 0, 0, 40, 30000, 0.90, 0.80, 1},
+    {"marks are stated in vain", {1, 1}, {256, 256}, 0, 0, 40, 30000, 0.97, 0.80, 1},
 };
 
 static struct scenario scenario;
