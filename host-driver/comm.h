@@ -41,6 +41,7 @@ struct banyan_context {
     uint8_t *image_owned;
     struct by_image_header header;
     uint64_t stall_ns;
+    uint64_t absent_ns; /* for ranks that have not called; at least stall_ns */
     char transport[16]; /* auto, afxdp, udp, dpdk, shm */
     uint8_t mode;       /* enum by_mode, the default of requests */
     atomic_uint comm_count;

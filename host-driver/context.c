@@ -63,6 +63,12 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
     if (context->stall_ns == 0)
         return by_fail(BY_EINVAL, "BANYAN_TIMEOUT is 0; use a number of seconds above 0, up to %g",
                        BY_SETTING_TIMEOUT_MAX);
+    error = by_settings_decimal(&context->settings, BY_SETTING_WAIT, BY_SETTING_WAIT_MAX, &seconds);
+    if (error != 0)
+        return error;
+    context->absent_ns = (uint64_t)(seconds * 1e9);
+    if (context->absent_ns < context->stall_ns)
+        context->absent_ns = context->stall_ns;
     return 0;
 }
 

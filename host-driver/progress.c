@@ -85,6 +85,7 @@ static struct by_endpoint_config endpoint_config(const struct by_progress_config
         .job = (uint16_t)config->job,
         .inflight_max = config->inflight_max,
         .stall_ns = config->stall_ns,
+        .absent_ns = config->absent_ns,
         .isa = by_isa_best(),
         .resume = config->resume,
         .shared = config->shared,

@@ -407,7 +407,7 @@ static int open_local(struct banyan_comm *comm, struct by_ranks *ranks, const ui
                       uint32_t host_count, uint32_t job)
 {
     const struct by_local_config config = {.net = {comm, post, test, tell, end},
-                                           .stall_ns = comm->context->stall_ns,
+                                           .stall_ns = comm->context->absent_ns,
                                            .host = comm->context->header.name};
     uint64_t key = ranks->place[ranks->leader].key;
     uint64_t deadline_ns = by_clock_ns() + comm->context->stall_ns;

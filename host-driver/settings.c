@@ -162,6 +162,7 @@ static int check_numbers(const struct by_settings *settings)
         enum by_setting which;
         double max;
     } decimal[] = {{BY_SETTING_TIMEOUT, BY_SETTING_TIMEOUT_MAX},
+                   {BY_SETTING_WAIT, BY_SETTING_WAIT_MAX},
                    {BY_SETTING_LOSS, 1},
                    {BY_SETTING_DUP, 1},
                    {BY_SETTING_REORDER, 1}};

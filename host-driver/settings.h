@@ -16,6 +16,7 @@ enum by_setting { BY_SETTING_LIST(X) BY_SETTING_COUNT };
 
 /* Upper limits, checked when settings are loaded. */
 #define BY_SETTING_TIMEOUT_MAX 86400.0             /* seconds: a day */
+#define BY_SETTING_WAIT_MAX    31536000.0          /* seconds: a year */
 #define BY_SETTING_SPIN_MAX    1000000u            /* polls */
 #define BY_SETTING_LINGER_MAX  60000u              /* milliseconds */
 #define BY_SETTING_ARENA_MAX   ((uint64_t)1 << 20) /* MiB */

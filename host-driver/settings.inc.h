@@ -50,6 +50,9 @@
       "udp: receive from a ring of frames that the kernel writes before its network stack: auto, on or "     \
       "off; requires root")                                                                                  \
     X(TIMEOUT, "10", "seconds without progress after which an operation fails")                              \
+    X(WAIT, "0",                                                                                             \
+      "seconds that an operation waits for ranks that have not called it, while the network works; at "      \
+      "least BANYAN_TIMEOUT, and without a limit under MPI if neither is set")                               \
     X(LINGER, "500",                                                                                         \
       "milliseconds of silence after which an inner node of a tree leaves; a tenth of this if no "           \
       "packet was lost")                                                                                     \

@@ -271,13 +271,15 @@ int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const
     }
     if (!survive->frozen || now_ns - survive->frozen_ns < comm->context->stall_ns)
         return 0;
+    rank = by_resume_awaited(survive->resume);
+    if (line->up && rank != BY_RANK_NONE && now_ns - survive->frozen_ns < comm->context->absent_ns)
+        return 0;
     if (!line->up)
         return by_fail(
             BY_ETIMEDOUT,
             "job %u has waited for %g s to continue in generation %u, but the controller at %s is not "
             "connected: %s; restart banyand",
             comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, line->where, line->why);
-    rank = by_resume_awaited(survive->resume);
     if (rank != BY_RANK_NONE)
         return by_fail(BY_ETIMEDOUT,
                        "job %u has waited for %g s to continue in generation %u: rank %u has not reported "

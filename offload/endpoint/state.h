@@ -532,5 +532,7 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane
 /* Returns the parent of this host's own entry if that entry is the lane's parent, else the lane's
  * parent; BY_NODE_NONE for the root itself. */
 uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
+/* Whether a node has reported of late that the oldest chunk waits for ranks alone. */
+int by_suspect_is_absence(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
 
 #endif

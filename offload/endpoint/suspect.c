@@ -94,6 +94,34 @@ void by_suspect_hear(struct by_endpoint *endpoint, struct by_ep_lane *lane, uint
         *old = (struct by_lane_wait){.heard_ns = endpoint->now_ns, .seq = seq, .heard = 1, .wait = *wait};
 }
 
+/* Whether `node` is a leaf of the lane's tree. */
+static int is_leaf(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t node)
+{
+    for (uint32_t h = lane->hop_first; h < lane->hop_end; h++) {
+        struct by_image_hop hop;
+
+        by_image_hop(endpoint->config.image, h, &hop);
+        if (hop.job == endpoint->config.job && hop.tree == lane->tree && hop.parent == node && hop.node != node)
+            return 0;
+    }
+    return 1;
+}
+
+int by_suspect_is_absence(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
+{
+    const struct by_wait *wait = &lane->wait.wait;
+    struct by_image_hop hop;
+
+    if (!lane->wait.heard || lane->wait.seq != lane->base || is_stale(endpoint, lane) ||
+        wait->state != BY_WAIT_CHILDREN || wait->missing == 0)
+        return 0;
+    for (uint64_t rest = wait->missing; rest != 0; rest &= rest - 1)
+        if (find_hop(endpoint, lane, wait->at, wait->set * (int)BY_CHILDREN_MAX + __builtin_ctzll(rest), &hop) &&
+            !is_leaf(endpoint, lane, hop.node))
+            return 0;
+    return 1; /* a bit without a record is that host's own rank */
+}
+
 void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                      struct by_call_status *status)
 {

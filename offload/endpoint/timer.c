@@ -63,6 +63,9 @@ uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_ep_lan
     uint64_t stalled_ns = by_lane_waits_since(lane) + endpoint->config.stall_ns;
     uint64_t due_ns = by_pace_due(endpoint, lane);
 
+    /* A call that waits for absent ranks is past this time, and goes on asking. */
+    if (stalled_ns < endpoint->now_ns && endpoint->config.absent_ns > endpoint->config.stall_ns)
+        return due_ns;
     return stalled_ns < due_ns ? stalled_ns : due_ns;
 }
 

@@ -167,6 +167,20 @@ for mpi in openmpi mpich; do
     done
 done
 
+# A rank that computes for longer than BANYAN_TIMEOUT is waited for, by default as long as by MPI.
+for mpi in openmpi mpich; do
+    limits='' compute=13
+    [ $mpi = openmpi ] || { limits="BANYAN_TIMEOUT=2 BANYAN_WAIT=60" compute=5; }
+    environment=$limits run $mpi "$dir/stops.$mpi" compute $compute
+    status=$?
+    if [ $status -eq 0 ] && [ "$(grep -c 'rank [0-3]: no error' "$dir/run.out")" -eq 4 ] && grep -q 'allreduce 10000' "$dir/run.out"; then
+        pass "$mpi, a rank that computes for $compute s is waited for"
+    else
+        echo "(exit status $status)" >>"$dir/run.out"
+        fail "$mpi, a rank that computes for $compute s is waited for" "$dir/run.out"
+    fi
+done
+
 # Open MPI would repeat the calls of a duplicate for ever; MPICH makes it by itself.
 environment=BANYAN_TIMEOUT=$((2 + slow)) run openmpi "$dir/stops.openmpi" dup
 status=$?

@@ -12,8 +12,7 @@ programs=("$@")
 [ ${#programs[@]} -gt 0 ] || programs=(xdqr xdlu xdllt xdinv xdhrd xdbrd xdtrd xdls xdnep xddblu xdpbllt xdsep)
 each=${EACH:-1}
 ranks=$((hosts * each))
-# Ranks outside a grid of processes wait in a collective while the others compute a test.
-environment="BANYAN_FALLBACK=circulant BANYAN_TIMEOUT=120 ${MORE:-}"
+environment="BANYAN_FALLBACK=circulant ${MORE:-}"
 limit=300
 folder=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/scalapack
 [ -x "$folder/openmpi-tests/xdqr" ] || { echo "$name: skipped: apt-get install scalapack-mpi-test" >&2; exit 77; }

@@ -98,15 +98,29 @@ uint64_t by_mpi_timeout_ns(void)
     return (uint64_t)(strtod(text_of("BANYAN_TIMEOUT"), NULL) * 1e9);
 }
 
+/* Whether the user has left the setting alone. */
+static uint32_t is_default(const char *wanted)
+{
+    const char *name, *origin;
+
+    for (uint32_t i = 0; banyan_setting(i, &name, NULL, NULL, NULL, &origin) == BANYAN_OK; i++)
+        if (strcmp(name, wanted) == 0)
+            return strcmp(origin, "default") == 0;
+    return 0;
+}
+
+/* A call of MPI waits for ranks that compute as long as they do. Launchers end programs of which a
+ * rank has ended. */
+static void wait_as_mpi_does(void)
+{
+    if (is_default("BANYAN_TIMEOUT") && is_default("BANYAN_WAIT"))
+        setenv("BANYAN_WAIT", "31536000", 1); /* a year, the maximum */
+}
+
 /* Whether the user has set BANYAN_FALLBACK, to other than off. */
 static uint32_t has_fallback(void)
 {
-    const char *name, *value, *origin;
-
-    for (uint32_t i = 0; banyan_setting(i, &name, NULL, NULL, &value, &origin) == BANYAN_OK; i++)
-        if (strcmp(name, "BANYAN_FALLBACK") == 0)
-            return strcmp(origin, "default") != 0 && strcmp(value, "off") != 0;
-    return 0;
+    return !is_default("BANYAN_FALLBACK") && strcmp(text_of("BANYAN_FALLBACK"), "off") != 0;
 }
 
 static uint32_t served(const struct banyan_comm *comm)
@@ -204,6 +218,7 @@ void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *p
     if (!facts->connects)
         config.launcher = "none"; /* MPI executes what the table does not support */
     config.bootstrap = places->rank_count <= RANKS_MAX ? places : NULL;
+    wait_as_mpi_does();
     status = banyan_init(&config, &context);
     if (status != BANYAN_OK) {
         fail(facts, status);

@@ -1,6 +1,7 @@
 /* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill; or
  * later: it is stopped, and the calls are non-blocking; again: the same, with a persistent call;
- * dup: it hangs while the others duplicate a communicator, which an MPI may try for ever).
+ * dup: it hangs while the others duplicate a communicator, which an MPI may try for ever; or
+ * compute SECONDS: it calls nothing for so long, and then goes on).
  * The other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they
  * print it themselves, with the time. */
 #include <mpi.h>
@@ -12,8 +13,11 @@
 #endif
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static unsigned seconds;
 
 static void end_part(const char *how)
 {
@@ -21,6 +25,10 @@ static void end_part(const char *how)
         raise(SIGKILL);
     if (strcmp(how, "stop") == 0 || strcmp(how, "later") == 0 || strcmp(how, "again") == 0)
         raise(SIGSTOP);
+    if (strcmp(how, "compute") == 0) {
+        sleep(seconds);
+        return;
+    }
     for (;;)
         pause(); /* it must not end: the launcher would end all others at once */
 }
@@ -53,6 +61,7 @@ int main(int argc, char **argv)
     int rank, one = 1, sum, code = MPI_SUCCESS;
     double begin = 0;
 
+    seconds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -65,6 +74,10 @@ int main(int argc, char **argv)
     printf("rank %d: %s after %.2f s\n", rank, code == MPI_SUCCESS ? "no error" : "an error, as it must be",
            MPI_Wtime() - begin);
     fflush(stdout);
+    if (code == MPI_SUCCESS) {
+        MPI_Finalize();
+        return 0;
+    }
     sleep(1); /* the abort ends all ranks at once, even before they have printed it */
     MPI_Abort(MPI_COMM_WORLD, 3);
     return 1;

@@ -273,6 +273,56 @@ static void who_has_fallen_silent_is_believed_no_longer(void **state)
     }
 }
 
+/* With absent_ns a call waits longer for ranks, as long as a node reports them, and not longer for
+ * nodes between. */
+static void absent_ranks_are_waited_for_longer_than_a_silent_network(void **state)
+{
+    static const struct {
+        struct heard heard[3];
+        unsigned times; /* of STALL, at which the call ends */
+        int error_node;
+    } rows[] = {
+        {{{"core0", BY_WAIT_CHILDREN, 2, "leaf1"}}, 5, 1}, /* h3 */
+        {{{"leaf0", BY_WAIT_CHILDREN, 2, NULL}}, 5, 1},    /* h1 */
+        {{{"core0", BY_WAIT_CHILDREN, 2, NULL}}, 1, 1},    /* spine1 */
+        {{{"leaf0", BY_WAIT_PARENT, 0, NULL}, {"spine0", BY_WAIT_PARENT, 0, NULL}}, 1, 1},
+        {{{NULL, 0, 0, NULL}}, 1, 0},
+    };
+    struct by_call_status status;
+
+    (void)state;
+    for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct suspect_bench *b = bench_open();
+
+        b->endpoint->config.absent_ns = 5 * STALL;
+        assert_int_equal(bench_end(b, rows[r].error_node ? rows[r].heard : NULL, &status), BY_ETIMEDOUT);
+        assert_in_range(b->now_ns, rows[r].times * STALL, rows[r].times * STALL + STALL / 4);
+        bench_close(b);
+    }
+}
+
+/* A node that reported an absent rank and then falls silent is the failure. */
+static void a_silence_after_a_report_of_an_absent_rank_ends_the_call(void **state)
+{
+    static const struct heard absent = {"leaf0", BY_WAIT_CHILDREN, 2, NULL};
+    struct suspect_bench *b = bench_open();
+    struct by_call_status status;
+
+    (void)state;
+    b->endpoint->config.absent_ns = 100 * STALL;
+    while (b->now_ns < 3 * STALL) {
+        b->now_ns = by_endpoint_deadline(b->endpoint);
+        bench_give(b, NULL, NULL, 0, 0);
+        hear_wait(b, &absent);
+    }
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, &status), BY_EAGAIN);
+    assert_int_equal(bench_end(b, NULL, &status), BY_ETIMEDOUT);
+    assert_in_range(b->now_ns, 3 * STALL, 4 * STALL);
+    assert_int_equal(status.node, named(b, "leaf0"));
+    assert_int_equal(status.wait_state, 0);
+    bench_close(b);
+}
+
 static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **state)
 {
     struct suspect_bench *b = bench_open();
@@ -561,6 +611,8 @@ int main(void)
         cmocka_unit_test(probes_begin_after_a_quarter_of_the_time),
         cmocka_unit_test(the_place_nearest_to_the_cause_is_named),
         cmocka_unit_test(who_has_fallen_silent_is_believed_no_longer),
+        cmocka_unit_test(absent_ranks_are_waited_for_longer_than_a_silent_network),
+        cmocka_unit_test(a_silence_after_a_report_of_an_absent_rank_ends_the_call),
         cmocka_unit_test(a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing),
         cmocka_unit_test(only_records_of_nodes_of_the_tree_name_them),
         cmocka_unit_test(without_records_the_waiting_node_alone_is_named),
