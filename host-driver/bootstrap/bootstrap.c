@@ -140,6 +140,19 @@ static int open_door(struct by_meeting *meeting, struct by_bootstrap_place *here
     return 0;
 }
 
+int by_bootstrap_exchange(const struct banyan_bootstrap *caller, const void *mine, void *all, size_t bytes)
+{
+    char why[BY_ERROR_TEXT_MAX];
+    int status = by_fail(0, "%s", ""); /* removes the text of an earlier error */
+
+    status = caller->allgather(caller->context, mine, all, bytes);
+    if (status == 0)
+        return 0;
+    snprintf(why, sizeof(why), "%s", by_fail_text());
+    return by_fail(BY_EIO, "bootstrap.allgather failed: it returned %d%s%.400s", status,
+                   why[0] != 0 ? ": " : "", why);
+}
+
 static int share_by_caller(const struct by_bootstrap *bootstrap, char text[BY_PLACE_TEXT])
 {
     uint32_t count = bootstrap->caller.rank_count;
@@ -148,11 +161,11 @@ static int share_by_caller(const struct by_bootstrap *bootstrap, char text[BY_PL
 
     if (all == NULL)
         return by_fail(BY_ENOMEM, "no memory for the addresses of %u ranks", count);
-    status = bootstrap->caller.allgather(bootstrap->caller.context, text, all, BY_PLACE_TEXT);
+    status = by_bootstrap_exchange(&bootstrap->caller, text, all, BY_PLACE_TEXT);
     memcpy(text, all, BY_PLACE_TEXT);
     free(all);
     text[BY_PLACE_TEXT - 1] = 0;
-    return status == 0 ? 0 : by_fail(BY_EIO, "bootstrap.allgather failed: it returned %d", status);
+    return status;
 }
 
 static int share(struct by_bootstrap *bootstrap, char text[BY_PLACE_TEXT], uint64_t deadline_ns)

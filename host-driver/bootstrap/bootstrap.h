@@ -47,6 +47,8 @@ int by_bootstrap_join(struct by_bootstrap *bootstrap, uint64_t deadline_ns);
  * nothing. Then each rank fills its meeting from that text. 0, or an error with its text. */
 int by_bootstrap_offer(struct by_bootstrap *bootstrap, char *text);
 int by_bootstrap_take(struct by_bootstrap *bootstrap, const char *text);
+/* Runs the caller's allgather. 0, or BY_EIO with its status and the error text that it set. */
+int by_bootstrap_exchange(const struct banyan_bootstrap *caller, const void *mine, void *all, size_t bytes);
 void by_bootstrap_close(struct by_bootstrap *bootstrap);
 /* Describes which sources were tried and why each was not used, for an error text. */
 void by_bootstrap_tried(char *text, size_t bytes);

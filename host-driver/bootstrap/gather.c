@@ -28,13 +28,9 @@ int by_gather_open(struct by_gather *gather, struct by_bootstrap *bootstrap, uin
 
 int by_gather_run(struct by_gather *gather, const void *mine, void *all, size_t bytes, uint64_t deadline_ns)
 {
-    const struct banyan_bootstrap *caller = &gather->bootstrap->caller;
-    int status;
-
     if (gather->met)
         return by_peers_gather(&gather->peers, mine, all, bytes, deadline_ns);
-    status = caller->allgather(caller->context, mine, all, bytes);
-    return status == 0 ? 0 : by_fail(BY_EIO, "bootstrap.allgather failed: it returned %d", status);
+    return by_bootstrap_exchange(&gather->bootstrap->caller, mine, all, bytes);
 }
 
 void by_gather_close(struct by_gather *gather)

@@ -23,7 +23,7 @@ tenants_come() {
     ranks=()
     for host in 0 1; do
         at host$host env BANYAN_CONTROLLER="unix:$dir/members.sock" BANYAN_NODE=host$host BANYAN_JOB=1 BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=$((8 + slow)) \
-            timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
+            timeout 900 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
         ranks+=($!)
     done
     children+=("${ranks[@]}")

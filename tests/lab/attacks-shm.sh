@@ -22,7 +22,7 @@ else
     ranks=()
     for host in 0 1; do
         at host$host env BANYAN_TABLE="$folder/host$host.table" BANYAN_JOB=1 BANYAN_TRANSPORT=shm BANYAN_SHM="$shared" BANYAN_LOG=0 BANYAN_TIMEOUT=$((8 + slow)) \
-            timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
+            timeout 900 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
         ranks+=($!)
     done
     children=("${ranks[@]}")

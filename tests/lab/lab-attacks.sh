@@ -56,7 +56,7 @@ jobs_start() {
     rm -f "$dir"/rank* "$dir/stop"
     for host in 0 1 2 3; do
         at host$host env BANYAN_TABLE="$1/host$host.table" BANYAN_JOB=$((host / 2 + 1)) BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=$((8 + slow)) \
-            timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
+            timeout 900 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
         ranks+=($!)
     done
     children=("${ranks[@]}")
@@ -236,7 +236,7 @@ rm -f "$dir"/rank* "$dir/stop"
 ranks=()
 for host in 0 1; do
     at host$host env BANYAN_TABLE="$folder/host$host.table" BANYAN_JOB=1 BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=$((8 + slow)) \
-        timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
+        timeout 900 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
     ranks+=($!)
 done
 children=("${ranks[@]}")

@@ -19,6 +19,7 @@
 
 #include "host-driver/bootstrap/bootstrap.h"
 #include "host-driver/clock.h"
+#include "host-driver/error.h"
 #include "offload/base/errors.h"
 
 #define RANKS 4u
@@ -456,9 +457,32 @@ static void four_variables_come_before_a_launcher_and_some_of_them_do_not(void *
     by_bootstrap_close(&bootstrap);
 }
 
+static int fail_round(void *context, const void *mine, void *all, size_t bytes)
+{
+    (void)mine;
+    (void)all;
+    (void)bytes;
+    return context != NULL ? by_fail(-7, "%s", (const char *)context) : -7;
+}
+
+static void an_exchange_that_fails_gives_its_own_reason_and_no_earlier_one(void **state)
+{
+    char cause[] = "the parent has failed";
+    const struct banyan_bootstrap with = {.context = cause, .allgather = fail_round};
+    const struct banyan_bootstrap without = {.allgather = fail_round};
+    char byte = 0;
+
+    (void)state;
+    assert_int_equal(by_bootstrap_exchange(&with, &byte, &byte, 1), BY_EIO);
+    assert_string_equal(by_fail_text(), "bootstrap.allgather failed: it returned -7: the parent has failed");
+    assert_int_equal(by_bootstrap_exchange(&without, &byte, &byte, 1), BY_EIO);
+    assert_string_equal(by_fail_text(), "bootstrap.allgather failed: it returned -7");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_exchange_that_fails_gives_its_own_reason_and_no_earlier_one),
         cmocka_unit_test(a_line_of_pmi_is_cut_into_fields),
         cmocka_unit_test(what_is_no_line_of_pmi_is_refused),
         cmocka_unit_test(a_place_survives_its_text),
