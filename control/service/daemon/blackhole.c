@@ -28,7 +28,7 @@ struct view {
 };
 
 struct by_blackhole {
-    uint32_t pace_ms, window_ms, gap_ms;
+    uint32_t pace_ms, window_ms, silent_ms, gap_ms;
     uint32_t link_count, node_count;
     struct blackhole_link *links;
     bool *switches;     /* by node */
@@ -51,6 +51,7 @@ struct by_blackhole *by_blackhole_open(const struct by_blackhole_link *links, ui
         return NULL;
     blackhole->pace_ms = BY_BLACKHOLE_PACE_MS * slow / BEAT_MS;
     blackhole->window_ms = BY_BLACKHOLE_WINDOW_MS * slow / BEAT_MS;
+    blackhole->silent_ms = BY_BLACKHOLE_SILENT_MS * slow / BEAT_MS;
     blackhole->gap_ms = BY_BLACKHOLE_GAP_MS * slow / BEAT_MS;
     blackhole->link_count = link_count;
     blackhole->node_count = node_count;
@@ -180,11 +181,12 @@ static uint64_t moved(const struct blackhole_end *end, bool received, uint32_t w
 }
 
 /* Adds the evidence of one used link of a switch. */
-static void look(struct view *view, const struct blackhole_link *link, unsigned own,
-                 const struct blackhole_verdict verdicts[2], uint32_t window_ms)
+static void look(const struct by_blackhole *blackhole, struct view *view, const struct blackhole_link *link,
+                 unsigned own, const struct blackhole_verdict verdicts[2])
 {
     const struct blackhole_verdict *into = &verdicts[1 - own], *out = &verdicts[own];
-    uint64_t got = moved(&link->end[own], true, window_ms), gave = moved(&link->end[own], false, window_ms);
+    uint64_t got = moved(&link->end[own], true, blackhole->silent_ms);
+    uint64_t gave = moved(&link->end[own], false, blackhole->silent_ms);
 
     view->used++;
     view->sends |= gave > 0;
@@ -196,13 +198,14 @@ static void look(struct view *view, const struct blackhole_link *link, unsigned 
     if (into->guilty || out->guilty)
         view->span_ms = into->guilty ? into->span_ms : out->span_ms;
     /* Frames to or from the switch clear it, and so does a link in unknown state. */
-    view->alive |= got > 0 || moved(&link->end[1 - own], true, window_ms) > 0;
+    for (unsigned end = 0; end < 2; end++)
+        view->alive |= moved(&link->end[end], true, blackhole->window_ms) > 0;
 }
 
 /* A switch is a blackhole if all frames on its used links are lost, on at least two links, since
  * one link does not show which end fails. Or if it receives frames on several links and sends none:
  * a switch answers or forwards what it receives. */
-static bool judge_switch(const struct view *view, uint32_t window_ms, struct by_blackhole_found *found)
+static bool judge_switch(const struct view *view, uint32_t silent_ms, struct by_blackhole_found *found)
 {
     bool lost = view->guilty && view->lost >= 2 && view->lost == view->used && !view->alive,
          silent = view->fed >= 2 && !view->sends;
@@ -211,7 +214,7 @@ static bool judge_switch(const struct view *view, uint32_t window_ms, struct by_
         return false;
     *found = (struct by_blackhole_found){.silent = !lost,
                                          .frames = lost ? view->frames : view->to,
-                                         .span_ms = lost ? view->span_ms : window_ms};
+                                         .span_ms = lost ? view->span_ms : silent_ms};
     return true;
 }
 
@@ -229,7 +232,7 @@ bool by_blackhole_find(struct by_blackhole *blackhole, const bool *used, struct 
         for (unsigned end = 0; end < 2; end++)
             verdicts[end] = judge(link, end, blackhole->window_ms);
         for (unsigned end = 0; end < 2; end++)
-            look(&blackhole->views[link->of.node[end]], link, end, verdicts, blackhole->window_ms);
+            look(blackhole, &blackhole->views[link->of.node[end]], link, end, verdicts);
         for (unsigned end = 0; end < 2 && !some; end++) {
             some = verdicts[end].guilty;
             if (some)
@@ -242,7 +245,7 @@ bool by_blackhole_find(struct by_blackhole *blackhole, const bool *used, struct 
         }
     }
     for (uint32_t n = 0; n < blackhole->node_count; n++)
-        if (blackhole->switches[n] && judge_switch(&blackhole->views[n], blackhole->window_ms, found)) {
+        if (blackhole->switches[n] && judge_switch(&blackhole->views[n], blackhole->silent_ms, found)) {
             found->what = n;
             return true;
         }

@@ -28,6 +28,10 @@
 /* Minimum time without a received frame, with at least four samples (ms, and longer if heartbeats
  * come less often than every 100 ms). */
 #define BY_BLACKHOLE_WINDOW_MS 60u
+/* Minimum time in which a switch receives frames on several links and sends none. It is longer: a
+ * switch on a busy machine may be late with all it has received, while ranks repeat what they sent
+ * (decision 572). */
+#define BY_BLACKHOLE_SILENT_MS 450u
 /* A frame counts as lost if it was sent this long before the end of the window (ms). */
 #define BY_BLACKHOLE_TRANSIT_MS 20u
 /* Samples of one end with a longer gap do not form a window: the end itself stood still, and frames
