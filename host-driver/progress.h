@@ -70,9 +70,9 @@ struct by_resume;
 struct by_progress_config {
     const uint8_t *image; /* validated; outlives the node */
     size_t image_bytes;
-    uint32_t job; /* 0: a switch, without an endpoint */
+    uint32_t job;                 /* 0: a switch, without an endpoint */
     uint64_t stall_ns, absent_ns; /* by_endpoint_config */
-    uint32_t inflight_max; /* 0 = limited only by the windows */
+    uint32_t inflight_max;        /* 0 = limited only by the windows */
     struct by_fault fault;
     bool resume; /* the endpoint keeps what calls need to continue on other trees */
     bool shared; /* `shared` of the transport */

@@ -101,7 +101,8 @@ static int is_leaf(const struct by_endpoint *endpoint, const struct by_ep_lane *
         struct by_image_hop hop;
 
         by_image_hop(endpoint->config.image, h, &hop);
-        if (hop.job == endpoint->config.job && hop.tree == lane->tree && hop.parent == node && hop.node != node)
+        if (hop.job == endpoint->config.job && hop.tree == lane->tree && hop.parent == node &&
+            hop.node != node)
             return 0;
     }
     return 1;
@@ -116,7 +117,8 @@ int by_suspect_is_absence(const struct by_endpoint *endpoint, const struct by_ep
         wait->state != BY_WAIT_CHILDREN || wait->missing == 0)
         return 0;
     for (uint64_t rest = wait->missing; rest != 0; rest &= rest - 1)
-        if (find_hop(endpoint, lane, wait->at, wait->set * (int)BY_CHILDREN_MAX + __builtin_ctzll(rest), &hop) &&
+        if (find_hop(endpoint, lane, wait->at, wait->set * (int)BY_CHILDREN_MAX + __builtin_ctzll(rest),
+                     &hop) &&
             !is_leaf(endpoint, lane, hop.node))
             return 0;
     return 1; /* a bit without a record is that host's own rank */

@@ -176,8 +176,8 @@ static void what_is_forgotten_is_judged_anew(void **state)
     by_blackhole_close(blackhole);
 }
 
-/* In three times `step_ms` frames arrive at switch 2 on links 0 and 1, `first` and `second` of them,
- * and it sends `sent`. */
+/* In three times `step_ms` frames arrive at switch 2 on links 0 and 1, `first` and `second` of
+ * them, and it sends `sent`. */
 static bool takes_in(unsigned step_ms, unsigned first, unsigned second, unsigned sent, unsigned used,
                      struct by_blackhole_found *found)
 {
