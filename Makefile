@@ -55,7 +55,8 @@ endif
 OPTIMISE := $(if $(findstring address,$(SANITIZE)),-O1 -g1,-O2 -g)
 BASE     := -std=gnu11 $(OPTIMISE) -fno-strict-overflow -fno-common -I. -I$(GEN) -DBY_VERSION='"$(VERSION)"' $(BASELINE_$(ARCH)) $(WARN)
 ifneq ($(SANITIZE),)
-BASE     += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
+# -Wno-error: some warnings depend on the optimisation. The normal build has them as errors.
+BASE     += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-error
 LDSAN    := -fsanitize=$(SANITIZE)
 # DPDK's rings in a form that ThreadSanitizer understands.
 BASE     += $(if $(findstring thread,$(SANITIZE)),-DRTE_USE_C11_MEM_MODEL -Wno-tsan)
