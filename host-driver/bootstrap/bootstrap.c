@@ -143,8 +143,9 @@ static int open_door(struct by_meeting *meeting, struct by_bootstrap_place *here
 int by_bootstrap_exchange(const struct banyan_bootstrap *caller, const void *mine, void *all, size_t bytes)
 {
     char why[BY_ERROR_TEXT_MAX];
-    int status = by_fail(0, "%s", ""); /* removes the text of an earlier error */
+    int status;
 
+    by_fail(0, "%s", ""); /* removes the text of an earlier error */
     status = caller->allgather(caller->context, mine, all, bytes);
     if (status == 0)
         return 0;
