@@ -18,8 +18,8 @@
 /* Congestion Experienced, of the two ECN bits; 0 is a sender without ECN. */
 #define BY_MARK_CE 3u
 
-/* Marks a frame whose sender knows ECN. Returns whether it did: not if the frame is none of IPv4,
- * its sender knows no ECN, it is marked already, or others use its headers. */
+/* Marks a frame whose sender supports ECN. Returns false for a frame that it leaves as it is: it is
+ * not IPv4, its sender does not support ECN, it is marked already, or its headers are shared. */
 static inline bool by_mark_frame(struct rte_mbuf *frame)
 {
     uint8_t *data = rte_pktmbuf_mtod(frame, uint8_t *);

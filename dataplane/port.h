@@ -73,8 +73,8 @@ struct by_port_ops {
     uint16_t (*receive)(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
     /* Sends the first of `count` frames; returns how many it took and freed. Never blocks. */
     uint16_t (*send)(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
-    /* Whether at least half of the receive queue is in use, as far as the driver knows; NULL: it
-     * never does. */
+    /* Whether at least half of the receive queue is in use; false if the driver cannot report it.
+     * NULL: it never can. */
     bool (*is_crowded)(const struct by_port *port);
     /* After the queue was sent; NULL: nothing is left to do. */
     void (*flush)(struct by_port *port);

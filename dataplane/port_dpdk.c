@@ -337,7 +337,7 @@ static uint16_t send_burst(struct by_port *port, struct rte_mbuf **frames, uint1
     return rte_eth_tx_burst(port->id, port->lane_queue, frames, count);
 }
 
-/* Negative where the driver does not know. */
+/* The count is negative if the driver does not report it. */
 static bool is_crowded(const struct by_port *port)
 {
     return rte_eth_rx_queue_count(port->id, port->lane_queue) >= port->rx_descriptors / 2;

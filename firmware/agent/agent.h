@@ -155,7 +155,7 @@ struct by_channel {
     int hasty;              /* the last request came too soon */
     uint32_t have;          /* bytes in `frame` */
     int closed;             /* the stream is broken and the client has been notified */
-    int notify;             /* the client has asked for notices */
+    int notify;             /* the client has requested notices */
     struct by_guard *guard; /* NULL: requests are plain */
     struct by_psk psk;      /* the session of this client, when guarded */
     uint8_t frame[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX + BY_PSK_BYTES];
@@ -176,8 +176,8 @@ int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, cons
                         size_t *used, uint8_t *out, size_t capacity);
 /*
  * Writes a notice, which is the present counters in a response to no request, for a client that has
- * asked for notices, between two answers. Returns its bytes with the length in front; 0 if the
- * client has not asked. `capacity` as above.
+ * requested notices, between two answers. Returns its bytes with the length in front; 0 if the
+ * client has not requested them. `capacity` as above.
  */
 size_t by_channel_notice(struct by_channel *channel, struct by_agent *agent, uint8_t *out, size_t capacity);
 /* Returns how long the next request should wait (ns) after one that came too soon, or one of many

@@ -31,7 +31,7 @@ struct by_agent {
 struct by_text by_agent_fail(struct by_agent *agent, int error);
 /* agent.c: returns the node's monotonic time, 0 without a clock. */
 uint64_t by_agent_now(struct by_agent *agent);
-/* notice.c: whether the last request was answered and asked for notices; and the encoded notice. */
+/* notice.c: whether the last request was answered and requests notices; and the encoded notice. */
 int by_agent_asks_notices(const struct by_agent *agent);
 size_t by_agent_notice(struct by_agent *agent, uint8_t *out, size_t capacity);
 /* agent.c: encodes agent->response; returns its bytes. */

@@ -1,4 +1,4 @@
-/* Netlink and polls; see carrier.h. Shell's thread. */
+/* Netlink and polling; see carrier.h. Shell's thread. */
 #include "firmware/linux/carrier.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #include "dataplane/say.h"
 
-/* Interval at which ports without messages are asked (ns). A driver reads a register or asks the
- * kernel, which takes up to 50 us. */
+/* Interval at which ports without messages are polled (ns). A driver reads a register or queries
+ * the kernel, which takes up to 50 us. */
 #define ASK_NS 10000000u
 /* Messages of one call (count), so that packets are not delayed; the rest waits for the next. */
 #define MESSAGES_MAX  64u
@@ -33,7 +33,7 @@ static int open_netlink(void)
 
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
-    by_say("no messages about lost carriers: netlink: %s; ports are asked instead", strerror(errno));
+    by_say("no messages about lost carriers: netlink: %s; ports are polled instead", strerror(errno));
     if (fd >= 0)
         close(fd);
     return -1;
@@ -70,7 +70,7 @@ int by_carrier_fd(const struct by_carrier *carrier)
 }
 
 /* Whether messages about interfaces have arrived. Which interfaces they are about does not matter:
- * if the kernel has dropped some (ENOBUFS), the ports are asked as well. */
+ * if the kernel has dropped some (ENOBUFS), the ports are read as well. */
 static bool drain(const struct by_carrier *carrier)
 {
     char message[MESSAGE_BYTES];

@@ -1,6 +1,6 @@
 /*
  * The carriers of the switch's ports. Interfaces of the kernel report a change by netlink
- * (rtnetlink(7)); other ports are asked every 10 ms. Nothing here blocks. One thread: the shell's.
+ * (rtnetlink(7)); other ports are polled every 10 ms. Nothing here blocks. One thread: the shell's.
  */
 #ifndef BY_FIRMWARE_LINUX_CARRIER_H
 #define BY_FIRMWARE_LINUX_CARRIER_H
@@ -18,8 +18,8 @@ struct by_carrier_config {
     void *context; /* must outlive the carriers */
 };
 
-/* Reads the carriers. NULL without memory. Without a netlink socket, which is reported, all ports
- * are asked every 10 ms. */
+/* Reads the carriers. Returns NULL if there is no memory. If no netlink socket can be opened, it
+ * reports this, and all ports are polled every 10 ms. */
 struct by_carrier *by_carrier_open(const struct by_carrier_config *config);
 /* Returns a descriptor that is readable after a change of an interface, or -1. */
 int by_carrier_fd(const struct by_carrier *carrier);

@@ -84,7 +84,7 @@ struct listener {
 struct by_server {
     int epoll;
     struct by_agent *agent;
-    struct by_carrier *carrier; /* NULL: nobody is told of lost carriers */
+    struct by_carrier *carrier; /* NULL: lost carriers are not reported */
     bool changed;               /* a carrier has changed since the last notices */
     uint64_t noticed_ns;        /* time of the last notices */
     struct by_tls_identity *identity;
@@ -561,9 +561,9 @@ static void resume(struct by_server *server)
     }
 }
 
-/* Tells the clients that have asked for it when a carrier has changed. The first change is told at
- * once, further ones after a while. */
-static void tell_carriers(struct by_server *server)
+/* Notifies the clients that have requested it when a carrier has changed: of the first change at
+ * once, of further ones at intervals of NOTICE_NS. */
+static void notify_carriers(struct by_server *server)
 {
     uint64_t now = clock_ns();
 
@@ -595,7 +595,7 @@ void by_server_serve(void *context)
     resume(server);
     if (server->refused.more > 0)
         say_refused(server, NULL);
-    tell_carriers(server);
+    notify_carriers(server);
     count = epoll_wait(server->epoll, events, EVENTS_MAX, 0);
     for (int i = 0; i < count; i++) {
         char *what = events[i].data.ptr;
@@ -603,7 +603,7 @@ void by_server_serve(void *context)
         if (what == (char *)server->acceptor) {
             take_greeted(server);
         } else if (what == (char *)server->carrier) {
-            tell_carriers(server);
+            notify_carriers(server);
         } else if (what >= (char *)server->listeners &&
                    what < (char *)(server->listeners + BY_LISTENERS_MAX)) {
             if (!server->paused && by_rate_take(&server->rate, clock_ns()))

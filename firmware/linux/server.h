@@ -26,7 +26,7 @@ int by_server_open(struct by_server **server, const char *const *addresses, unsi
 int by_server_fd(const struct by_server *server);
 /* Sets the agent that answers; no clients are accepted before. */
 void by_server_attach(struct by_server *server, struct by_agent *agent);
-/* Tells clients that have asked for it when one of these carriers changes; they must outlive the
+/* Notifies clients that have requested it when one of these carriers changes; they must outlive the
  * server's last by_server_serve. */
 void by_server_watch(struct by_server *server, struct by_carrier *carrier);
 /* Accepts, reads, answers and writes as far as possible without blocking. */

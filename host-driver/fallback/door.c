@@ -78,8 +78,8 @@ static int find_greeting(struct by_door *door, uint8_t *greeting)
     return -1;
 }
 
-/* Whether a connection waits. accept4 does not tell where no file can be opened: it looks for a
- * number first. */
+/* Whether a connection waits. accept4 does not show it if no file can be opened: it allocates a
+ * descriptor first. */
 static bool has_one(const struct by_door *door)
 {
     struct pollfd one = {.fd = door->listener, .events = POLLIN};
@@ -127,7 +127,7 @@ static bool wait_for_news(const struct by_door *door, uint64_t now_ns, uint64_t 
     return poll(fds, 1 + door->count, (int)((wait_ns + 999999u) / 1000000u)) > 0 && fds[0].revents != 0;
 }
 
-/* Closes the oldest connection without a greeting if its room is needed and it had time enough. */
+/* Closes the oldest connection without a greeting if its room is needed and its time is over. */
 static void evict(struct by_door *door, uint64_t now_ns)
 {
     if (door->count < BY_DOOR_GUESTS || now_ns - door->guest[0].came_ns < PATIENCE_NS)

@@ -460,7 +460,7 @@ static void count_mesh(struct by_fallback *fallback)
  * be the consequence of a failure that other ranks report, a little later. */
 static bool may_have_cause(const struct by_fallback *fallback, const struct by_mesh_fault *fault)
 {
-    return fault->error == BY_EIO && !fault->told && fallback->mesh.links != NULL &&
+    return fault->error == BY_EIO && !fault->noticed && fallback->mesh.links != NULL &&
            fallback->mesh.control[fault->rank] < 0;
 }
 
@@ -479,7 +479,7 @@ static void wait_for_cause(struct by_fallback *fallback, uint64_t now_ns)
     struct by_mesh_fault fault = {0};
 
     by_mesh_listen(&fallback->mesh, &fault);
-    if (fault.told)
+    if (fault.noticed)
         fail(fallback, &fault);
     else if (now_ns >= fallback->held_until_ns)
         fail(fallback, &fallback->held);

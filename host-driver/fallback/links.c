@@ -281,8 +281,8 @@ static void take(struct by_host_mesh *mesh, const struct by_hello *hello, int fd
     uint8_t answer;
 
     if (link->dial >= 0 && mesh->rank < peer) {
-        /* Both connect, and the other rank takes this one's. Until then its own stays open: its end
-         * would say that this rank has ended. */
+        /* Both connect, and the other rank takes this rank's connection. Until then its own stays
+         * open: closing it would look like the end of this rank. */
         if (link->parked >= 0)
             close(link->parked);
         link->parked = fd;

@@ -1,7 +1,7 @@
 /*
  * Connections that a mesh opens when the first message to a rank needs them, over one connection
  * for each pair. The sender connects; a receiver that waits for a connection connects too after a
- * while, and so learns whether the sender has ended. If both connect at once, the connection of the
+ * while, which shows whether the sender has ended. If both connect at once, the connection of the
  * lower rank is kept. Connections for notices are opened by the first question. Neighbours: mesh.c
  * and notice.c. Non-blocking; the thread of the mesh.
  */
@@ -29,7 +29,7 @@ struct by_hello {
 };
 
 void by_hello_encode(const struct by_hello *hello, uint32_t key, uint8_t bytes[BY_HELLO_BYTES]);
-/* False: the bytes are no greeting of a job with this key. */
+/* Returns false unless the bytes are a greeting of a job with this key. */
 bool by_hello_decode(const uint8_t bytes[BY_HELLO_BYTES], uint32_t key, struct by_hello *hello);
 
 /* What a descriptor in the epoll set of the mesh is for. */

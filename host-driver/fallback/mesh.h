@@ -93,7 +93,7 @@ struct by_mesh_fault {
      * notice; BY_ELIMIT: the own rank may open no more files */
     int error;
     uint32_t rank;
-    bool told; /* by a notice */
+    bool noticed; /* a notice reported it */
 };
 
 /* Connects to the ranks of `reach`. Takes the listener of `peers`, unless it reaches all; keeps

@@ -68,7 +68,8 @@ static void take(struct by_host_mesh *mesh, uint32_t from, const uint8_t *notice
     switch (by_get32(notice + 4)) {
     case KIND_FAULT:
         if (fault->error == 0)
-            *fault = (struct by_mesh_fault){.error = error < 0 ? error : BY_EIO, .rank = rank, .told = true};
+            *fault =
+                (struct by_mesh_fault){.error = error < 0 ? error : BY_EIO, .rank = rank, .noticed = true};
         break;
     case KIND_ASK:
         tell(mesh, from, KIND_ANSWER, by_mesh_suspect(mesh), 0);

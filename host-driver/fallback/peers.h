@@ -85,8 +85,8 @@ void by_peer_prepare(int fd);
 bool by_files_raise(void);
 /* Whether this process may open `count` files, perhaps after by_files_raise. */
 bool by_files_allow(uint64_t count);
-/* Describes an errno: for want of files with the limit and the remedy. Of the calling thread, until
- * the next call. */
+/* Describes an errno; EMFILE and ENFILE with the limit and the remedy. The text belongs to the
+ * calling thread until its next call. */
 const char *by_files_reason(int why);
 
 #endif

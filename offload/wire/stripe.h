@@ -71,7 +71,7 @@ static inline uint16_t by_tree_port(uint32_t tree)
     return (uint16_t)(0xc000u | ((tree >> 16) * 31u + tree) % 0x80u * 2 * BY_LANE_PORT);
 }
 
-/* Returns the source port that tells a node's network card the lane of chunk `seq`: that of
+/* Returns the source port that gives a node's network card the lane of chunk `seq`: that of
  * BY_LANES lanes of BY_LANE_CHUNKS chunks. An entry with fewer lanes of as many chunks has the same
  * worker where the workers' number divides them. */
 static inline uint16_t by_lane_port(uint32_t tree, uint32_t seq)

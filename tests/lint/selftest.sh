@@ -321,7 +321,7 @@ fi
 fault "a panel of a series that is not recorded is caught" docs/operate/dashboard.json "is not recorded" alerts < <(sed 's/banyan:job_opt:ratio/banyan:job_opt:part/' docs/operate/dashboard.json)
 fault "a path with blanks is caught" "docs/a planted|page.md" "a path holds letters" tests/lint/text.py < <(echo "A page.")
 fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.py < <(yes '/* line */' | head -701)
-fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.py < <(echo "see /hom""e/me/notes.txt")
+fault "a path of a private machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.py < <(echo "see /hom""e/me/notes.txt")
 fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.py < <(echo "/* TO""DO: later */")
 fault "blanks at the end of a line are caught" control/planted.c "end in blanks" tests/lint/text.py < <(printf 'int a; \n')
 fault "a file without a final newline is caught" docs/planted.md "no newline at the end" tests/lint/text.py < <(printf 'text')

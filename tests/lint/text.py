@@ -49,7 +49,7 @@ for path in tree():
 for path, data in code.items():
     count = data.count(b"\n")
     if count > LINES_MAX:
-        problems.append(f"{path}: {count} lines; the limit is {LINES_MAX}: it wants a second noun")
+        problems.append(f"{path}: {count} lines; the limit is {LINES_MAX}: split it by a second noun")
 with open(WORDS, encoding="utf-8") as file:
     patterns = [line for line in file.read().splitlines() if line and not line.startswith("#")]
 for pattern in patterns:

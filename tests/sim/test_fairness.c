@@ -28,7 +28,7 @@ struct fairness_pair {
     uint32_t queue_max; /* maximum queue length before packets are dropped */
     uint32_t chunks;    /* of each job */
     double jain, used;  /* minimum values */
-    int stated;         /* the table states that queues mark, although they do not */
+    int stated;         /* the configuration states that queues mark, which they do not */
 };
 
 static const struct fairness_pair pairs[] = {

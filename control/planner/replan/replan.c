@@ -404,8 +404,8 @@ static bool is_lower(const struct by_replan_job *job, const struct by_plan *repa
            by_plan_heights(job->plan, n).max <= wanted;
 }
 
-/* Whether running calls can move to the new trees. They do not move to pairs. The old plan may have
- * been limited to few trees, which is not known here: more than twice as many are too many. */
+/* Whether running calls can move to the new trees: not to pairs, and not to more than twice as many
+ * trees, because the old plan may have been limited to few and plans do not record such a limit. */
 static bool is_alike(const struct by_replan_job *job)
 {
     bool directed = by_replan_is_shared(job) || by_replan_is_rooted(job);

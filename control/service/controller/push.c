@@ -70,7 +70,7 @@ static int restore(struct by_push_target *target, struct by_session *session, st
     return error == 0 ? by_session_validate(session, target->hash, problem) : error;
 }
 
-/* Sends the image at once, over the base if there is one. The greeting's answer, which comes first,
+/* Sends the image at once, over the base if there is one. The answer to Hello, which comes first,
  * shows whether the switch is the right one; until the commit it has only stored the image. */
 static int load(const struct by_push_target *target, struct by_session *session, struct by_problem *problem)
 {

@@ -124,7 +124,7 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
                                        by_session_address(session), by_error_text(error));
 }
 
-/* Whether session->response is a notice, which is kept. */
+/* Stores session->response if it is a notice. Returns whether it is one. */
 static bool take_notice(struct by_session *session)
 {
     const by_Response *response = &session->response;

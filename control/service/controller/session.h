@@ -21,7 +21,7 @@ struct by_session_options {
     uint64_t push_id;     /* names the push that images are validated for; 0: the election id */
     uint32_t at_once;     /* of a push: switches contacted at a time; 0: the default of push.h */
     int stop_fd;          /* calls return BY_EABORTED when it is readable; 0: none */
-    uint8_t notify;       /* requests of counters ask for notices */
+    uint8_t notify;       /* requests for counters request notices, too */
     uint8_t plain_keys;   /* allow images with keys of jobs on plain tcp: */
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
     const char *psk;  /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */
@@ -84,9 +84,9 @@ struct by_session_load {
     uint64_t hash; /* of `image`; 0: it is only staged */
 };
 /*
- * Greets the switch, unless `hello` is NULL, sends the image and has it validated for the push of
- * the options, without waiting for the answers in between. Returns the error of the first request
- * that failed; hello->name is empty if that was the greeting. BY_ESTATE: another image than `base`
+ * Sends Hello, unless `hello` is NULL, and the image, and has it validated for the push of the
+ * options, without waiting for the answers in between. Returns the error of the first request that
+ * failed; hello->name is empty if that was Hello. BY_ESTATE: another image than `base`
  * is active, or none; see hello->table_hash. BY_EPERM: as by_session_stage.
  */
 int by_session_load(struct by_session *session, const struct by_session_load *load, by_HelloReply *hello,

@@ -350,8 +350,8 @@ static void run_push(struct by_task *task)
             change->error = 0;
     }
     if (change->late && change->error != 0) {
-        /* Switches may have committed. If this program ends now, the next one does not know their
-         * tables, and replaces them. */
+        /* Switches may have committed. If this program ends now, the store lacks their tables, and
+         * the next one replaces them. */
         by_state_discard(change->state);
         change->begun = false;
     }

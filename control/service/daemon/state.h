@@ -2,7 +2,7 @@
  * The persistent state of banyand: jobs, their plans and slots, the tables of the switches, the
  * election. An SQLite database, which is kept in a folder (state_folder.c) or in etcd
  * (state_etcd.c); transactions are atomic in both. A push is recorded before a switch commits and
- * after its end, so that a restarted daemon knows of an open push; a repair of running jobs, which
+ * after its end, so that a restarted daemon finds an open push; a repair of running jobs, which
  * the next daemon can repeat, only after its end. The worker's thread owns it from the first change
  * on; before, the main thread. `state` may be NULL everywhere: then nothing is stored.
  */

@@ -1,6 +1,7 @@
 /*
- * ECN marks of the switch's own queues, on memory ports whose driver says how full they are: a long
- * receive queue marks contributions, and so results; a full transmit queue marks what it refuses.
+ * ECN marks of the switch's own queues, on memory ports whose driver reports how full they are: a
+ * long receive queue marks contributions, and so results; a full transmit queue marks what it
+ * refuses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include "tests/unit/dataplane/memory.h"
 
 #define HOSTS 4u
-#define ECT   2u /* a sender that knows ECN (RFC 3168) */
+#define ECT   2u /* a sender that supports ECN (RFC 3168) */
 
 static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
 

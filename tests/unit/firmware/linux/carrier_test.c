@@ -1,4 +1,4 @@
-/* The carriers of ports: those that are asked at intervals, and an interface of the kernel in a
+/* The carriers of ports: those that are polled, and an interface of the kernel in a
  * network namespace of its own. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * Connections on demand: who connects, which of two connections is kept, and what a rank learns of
- * another one that has ended. All ranks are meshes of one thread, so that each order of their steps
- * can be chosen.
+ * Connections on demand: which rank connects, which of two connections is kept, and what a rank
+ * detects of another one that has ended. All ranks are meshes of one thread, so that each order of
+ * their steps can be chosen.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -172,7 +172,7 @@ static void expect_opened_by(const struct links_world *world, uint32_t opener, u
     assert_int_equal(ntohs(end.sin_port), world->rank[opener].peers.port[other]);
 }
 
-/* ---- who connects */
+/* ---- which rank connects */
 
 static void the_sender_connects_and_both_directions_use_its_connection(void **state)
 {
@@ -384,7 +384,7 @@ static void the_last_message_of_a_rank_that_ends_arrives(void **state)
 
 /* ---- questions */
 
-/* Rank 0 waits for 1, and 1 for 2, which does nothing: 0 learns that 1 waits for 2. */
+/* Rank 0 waits for 1, 1 waits for 2, and 2 is idle: a query of rank 0 shows that 1 waits for 2. */
 static void a_question_opens_a_connection_for_notices(void **state)
 {
     struct links_world world;

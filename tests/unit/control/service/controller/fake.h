@@ -65,7 +65,7 @@ extern atomic_int fake_busy_most;
 /* Starts a switch with 8192 bytes of payload and 256 ports that accepts tables of at most
  * `image_bytes_max`. */
 struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max);
-/* Tells the clients that have asked for it that a carrier has changed. */
+/* Notifies the clients that have requested it that a carrier has changed. */
 void fake_notify(struct controller_fake *fake);
 void fake_stop(struct controller_fake *fake);
 

@@ -103,7 +103,7 @@ static void notices_come_unasked_and_an_answer_replaces_those_before_it(void **s
     (void)state;
     assert_int_equal(by_session_open(fake->address, &notify, &session, &problem), 0);
     assert_int_equal(by_session_open(fake->address, &plain, &other, &problem), 0);
-    fake_notify(fake); /* nobody has asked yet */
+    fake_notify(fake); /* no client has requested notices yet */
     assert_int_equal(by_session_counters(session, counters, &problem), 0);
     assert_int_equal(by_session_counters(other, counters, &problem), 0);
     assert_int_equal(by_session_notice(session, counters, &problem), BY_EAGAIN);

@@ -242,7 +242,7 @@ static void a_repair_is_recorded_whole_after_its_push(void **state)
     stored_gen(&stored, (uint16_t)(stored.jobs[0]->tables->gen + 1));
     assert_int_equal(by_state_reserve(stored.store, &stored.change, &problem), 0);
     look_at_store(stored.db, &first, &before);
-    /* Nobody sees it before the commit, and no push is open after it. */
+    /* No reader sees it before the commit, and no push is open after it. */
     assert_true(by_state_may_follow(stored.store, &stored.change));
     assert_int_equal(by_state_write(stored.store, &stored.change, &problem), 0);
     look_at_store(stored.db, &recorded, &version);
