@@ -357,8 +357,6 @@ void by_endpoint_tell_lost(struct by_endpoint *endpoint, uint32_t rank, uint8_t 
 void by_endpoint_set_stall(struct by_endpoint *endpoint, uint64_t stall_ns)
 {
     endpoint->config.stall_ns = stall_ns;
-    if (endpoint->config.absent_ns < stall_ns)
-        endpoint->config.absent_ns = stall_ns;
 }
 
 void by_endpoint_abort(struct by_endpoint *endpoint)

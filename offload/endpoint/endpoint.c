@@ -152,8 +152,6 @@ static void config_fill(struct by_endpoint_config *config)
         config->rto_max_ns = RTO_MAX_NS;
     if (config->stall_ns == 0)
         config->stall_ns = STALL_NS;
-    if (config->absent_ns < config->stall_ns)
-        config->absent_ns = config->stall_ns;
     /* The timeout must allow several questions before a call ends. */
     if (config->rto_max_ns > config->stall_ns / 8)
         config->rto_max_ns = config->stall_ns / 8;

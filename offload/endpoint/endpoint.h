@@ -30,8 +30,7 @@ struct by_endpoint_config {
     uint64_t rto_min_ns; /* minimum timeout; each timeout sends one packet of its tree; 0 = 50 us */
     uint64_t rto_max_ns; /* 0 = 200 ms */
     uint64_t stall_ns;   /* a call without progress for this long ends with BY_ETIMEDOUT; 0 = 10 s */
-    /* The same while only ranks are missing, and a node above them reports so; at least stall_ns.
-     * */
+    /* The same while a node reports that only ranks are missing; less than stall_ns: as long. */
     uint64_t absent_ns;
     unsigned isa;
     /* A random number, different for each endpoint. It distinguishes the chunks of this run from

@@ -46,10 +46,11 @@
 #define LOSS_VARIANCES 6u
 /* Periods without a trial after one that lost more (count). */
 #define LOSS_PATIENCE 16u
-/* Where queues are said to mark, losses narrow windows all the same after DOUBT_PERIODS periods in
- * a row in which a quarter of the chunks is lost and none is marked, for DOUBT_LASTS periods from
- * the last such one, or until a mark arrives (count). Chance that loses 1 % of the packets at each
- * of three switches loses less than an eighth of the chunks of an allreduce among eight hosts. */
+/* Where the configuration states that queues mark, losses narrow windows all the same after
+ * DOUBT_PERIODS periods in a row in which a quarter of the chunks is lost and none is marked, for
+ * DOUBT_LASTS periods from the last such one, or until a mark arrives (count). Chance that loses 1
+ * % of the packets at each of three switches loses less than an eighth of the chunks of an
+ * allreduce among eight hosts. */
 #define DOUBT_LOST    (LOSS_PERIOD / 4)
 #define DOUBT_PERIODS 4u
 #define DOUBT_LASTS   64u
@@ -154,14 +155,13 @@ static void compare_losses(struct by_endpoint *endpoint)
     }
 }
 
-/* A queue that drops packets without marks would be kept full where losses narrow no window. */
+/* Counts the periods that contradict config.marked: a queue that drops packets without marks would
+ * stay full if losses narrowed no window. */
 static void doubt_marks(struct by_endpoint *endpoint)
 {
-    int heavy = endpoint->loss_count >= DOUBT_LOST && !endpoint->mark_seen;
-
     if (endpoint->mark_seen)
         endpoint->doubt = 0;
-    else if (heavy)
+    else if (endpoint->loss_count >= DOUBT_LOST)
         endpoint->doubt = endpoint->doubt < DOUBT_PERIODS ? (uint8_t)(endpoint->doubt + 1) : DOUBT_PERIODS;
     else if (endpoint->doubt < DOUBT_PERIODS || endpoint->doubt >= DOUBT_PERIODS + DOUBT_LASTS)
         endpoint->doubt = 0;

@@ -400,8 +400,8 @@ static int timer_expire(struct by_endpoint *endpoint, struct by_ep_lane *lane, s
     struct by_flight *flight = by_flight_at(lane, lane->base);
     uint64_t age = endpoint->now_ns - by_lane_waits_since(lane);
 
-    if (age >= endpoint->config.absent_ns ||
-        (age >= endpoint->config.stall_ns && !by_suspect_is_absence(endpoint, lane))) {
+    if (age >= endpoint->config.stall_ns &&
+        (age >= endpoint->config.absent_ns || !by_suspect_is_absence(endpoint, lane))) {
         struct by_call_status status = {.node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};
 
         by_suspect_fill(endpoint, lane, &status);

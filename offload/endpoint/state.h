@@ -32,7 +32,8 @@
 #define BY_LOSS_THRESHOLD_MAX 32u
 /* Flights retransmitted on the first answer after a timeout (count). */
 #define BY_REVIVE_COUNT 8u
-/* A lane's credit for one chunk: the unit of a lane's share of the turns, which is rounded down. */
+/* The credit that a lane needs to send a chunk. A lane's share of the turns is rounded down to a
+ * multiple of 1 / BY_CREDIT_ONE. */
 #define BY_CREDIT_ONE (1u << 16)
 /* Maximum doublings of a timeout (count). */
 #define BY_BACKOFF_MAX 16u
@@ -257,8 +258,8 @@ struct by_endpoint {
     uint32_t loss_count, loss_results; /* in this period: chunks lost, results */
     uint32_t loss_patience;            /* periods without a trial of twice loss_least */
     uint8_t mark_seen;                 /* a packet was marked in this period */
-    uint8_t doubt;        /* config.marked: periods that speak against it (doubt_marks in pace.c) */
-    uint64_t deadline_ns; /* no timer is due earlier */
+    uint8_t doubt;                     /* config.marked: periods that contradict it (doubt_marks in pace.c) */
+    uint64_t deadline_ns;              /* no timer is due earlier */
     struct by_wheel wheel;
     uint64_t now_ns;
     uint32_t posted; /* number of the next call */

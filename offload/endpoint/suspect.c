@@ -94,6 +94,12 @@ void by_suspect_hear(struct by_endpoint *endpoint, struct by_ep_lane *lane, uint
         *old = (struct by_lane_wait){.heard_ns = endpoint->now_ns, .seq = seq, .heard = 1, .wait = *wait};
 }
 
+/* Whether there is a report about the oldest chunk that counts. */
+static int is_reported(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
+{
+    return lane->wait.heard && lane->wait.seq == lane->base && !is_stale(endpoint, lane);
+}
+
 /* Whether `node` is a leaf of the lane's tree. */
 static int is_leaf(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t node)
 {
@@ -113,8 +119,7 @@ int by_suspect_is_absence(const struct by_endpoint *endpoint, const struct by_ep
     const struct by_wait *wait = &lane->wait.wait;
     struct by_image_hop hop;
 
-    if (!lane->wait.heard || lane->wait.seq != lane->base || is_stale(endpoint, lane) ||
-        wait->state != BY_WAIT_CHILDREN || wait->missing == 0)
+    if (!is_reported(endpoint, lane) || wait->state != BY_WAIT_CHILDREN || wait->missing == 0)
         return 0;
     for (uint64_t rest = wait->missing; rest != 0; rest &= rest - 1)
         if (find_hop(endpoint, lane, wait->at, wait->set * (int)BY_CHILDREN_MAX + __builtin_ctzll(rest),
@@ -135,7 +140,7 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane
     status->missing_node = BY_NODE_NONE;
     status->missing = 0;
     status->wait_state = 0;
-    if (!lane->wait.heard || lane->wait.seq != lane->base || is_stale(endpoint, lane)) {
+    if (!is_reported(endpoint, lane)) {
         status->node = lane->parent_node;
         if (lane->hint.reason != 0 && lane->hint.seq == lane->base) {
             status->node = lane->hint.node;

@@ -199,7 +199,7 @@ for mpi in openmpi mpich; do
     slowest=$(sed -n 's/.*an error, as it must be after \([0-9.]*\) s$/\1/p' "$dir/run.out" | sort -g | tail -n 1)
     said=$(grep -cE 'rank [0-7]: an error, as it must be' "$dir/run.out")
     if [ $status -ne 124 ] && [ "$said" -eq 7 ] && grep -q "host1 (ranks 2, 3) has not contributed" "$dir/run.out" &&
-        grep -q "rank 2 on host1 has not contributed" "$dir/run.out" && awk -v t="$slowest" 'BEGIN { exit !(t <= 4) }'; then
+        grep -q "rank 2 on host1 has not contributed" "$dir/run.out" && in_time "$slowest" $((3 + slow)); then
         pass "$mpi, two ranks on each host, rank 2 stops: $slowest s: $(grep -m1 -o 'allreduce of .* for [0-9]* s' "$dir/run.out")"
     else
         echo "(exit status $status; $said of 7 ranks said their error; the slowest after $slowest s)" >>"$dir/run.out"
