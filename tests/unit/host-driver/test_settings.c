@@ -238,7 +238,7 @@ static void every_setting_can_be_listed(void **state)
 }
 
 /* Runs `banyan-perf --settings OPTION`. Returns its exit status, and stdout and stderr together in
- * `said`. */
+ * `said`, which must hold all of them: a program that writes on after the reader is gone dies. */
 static int run_settings(const char *option, char *said, size_t bytes)
 {
     char command[512];
@@ -250,13 +250,14 @@ static int run_settings(const char *option, char *said, size_t bytes)
     assert_non_null(pipe);
     got = fread(said, 1, bytes - 1, pipe);
     said[got] = 0;
+    assert_true(got < bytes - 1);
     return WEXITSTATUS(pclose(pipe));
 }
 
 static void the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones(void **state)
 {
     char home[] = "/tmp/banyan-home-XXXXXX";
-    char path[64], said[8192];
+    char path[64], said[32768];
     FILE *file;
 
     (void)state;
