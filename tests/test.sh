@@ -107,12 +107,12 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part planner "random fabrics planned: every cut, the verifier, LEMON's flows, glpsol's exact programs" run planner-check N=2000
     begin lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
     begin sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers" idle sanitizers-build
+    report lab # with mpi at the same time five labs would share the processors
     with mpi mpi "the packages of two MPIs" "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
     begin lint "includes, symbols, format, manuals, and analysers for what the last 100 commits changed" idle lint RECENT=100 # which sees the plugins where the headers of MPI are
     with torch torch-deps "Debian's PyTorch" "the backend of torch.distributed, with Debian's PyTorch, over real switches" run lab-torch
     with slurm slurm-deps "Debian's Slurm" "jobs of Debian's Slurm (srun --banyan) over real switches" run lab-slurm
     with etcd etcd-deps "Debian's etcd" "several banyands over Debian's etcd: the leader is killed, stopped, cut off" run lab-etcd
-    report lab
     begin fuzz-build "the fuzz targets are built" idle fuzz-build
     with pci lab-pci-packages "Debian's QEMU and kernel" "poll-mode drivers of two NICs: the switch behind vfio in a virtual machine" run lab-pci NICS="virtio-net-pci e1000e"
     part metal "the image without an operating system, in QEMU" run lab-metal

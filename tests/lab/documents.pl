@@ -157,7 +157,7 @@ sub output_of {
         $ENV{BUILD} = $build;
         open(STDIN, '<', '/dev/null');
         open(STDERR, '>&', \*STDOUT);
-        exec('timeout', '600', 'bash', '-o', 'pipefail', '-c', $command) or die "bash: $!\n";
+        exec('timeout', '1500', 'bash', '-o', 'pipefail', '-c', $command) or die "bash: $!\n";
     }
     my @lines = <$pipe>;
     close $pipe;

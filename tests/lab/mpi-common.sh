@@ -78,7 +78,8 @@ exec $(environment='' launcher_of "$mpi" | sed 's/-x BANYAN_[A-Z]*//g') $*" >"$d
     return $status
 }
 
-# run openmpi|mpich WORD...: for at most $limit seconds (default 120), runs one rank on each host under banyan-run, always on the same tables.
+# run openmpi|mpich WORD...: for at most $limit seconds (default 300), runs one rank on each host
+# under banyan-run, always on the same tables.
 # Output: $dir/run.out
 # MPICH's own messages use memory that the namespaces share. Over TCP, MPI_Finalize of MPICH 4.0
 # does not return in half of all runs, with or without banyan: a rank that has closed its
@@ -89,7 +90,7 @@ run() {
     words="export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${environment:-} ; exec '$build/bin/banyan-run'"
     if [ -n "$controller" ]; then words="export BANYAN_CONTROLLER=$controller; $words"; else words+=" --table /run/banyan/lab-$lab"; fi
     words+=" $(launcher_of "$mpi")"
-    timeout --kill-after=5 ${limit:-120} "$dir/agent" $subnet.1 "export UCX_TLS=posix,self BANYAN_LOG=1; $words $*" >"$dir/run.out" 2>&1 </dev/null
+    timeout --kill-after=5 ${limit:-300} "$dir/agent" $subnet.1 "export UCX_TLS=posix,self BANYAN_LOG=1; $words $*" >"$dir/run.out" 2>&1 </dev/null
     status=$?
     clear_hosts
     return $status
