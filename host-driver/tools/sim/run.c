@@ -70,6 +70,8 @@ static int on_step(void *context, struct by_world *world, uint32_t node)
     one = &run->ranks[rank];
     if (!one->posted && by_world_now_ps(world) >= run->begin_ps)
         posted = post(run, rank);
+    else if (!one->posted)
+        by_world_wake(world, node, run->begin_ps / 1000); /* this step took the place of that one */
     if (one->posted && !one->ended)
         collect(run, rank);
     return posted;
