@@ -257,12 +257,13 @@ static void take_wait(struct by_endpoint *endpoint, struct by_ep_lane *lane, con
 }
 
 /* Handles GAP: the parent lacks chunks of this rank although it has chunk `seen`. Those that were
- * sent before that one are lost. */
+ * sent before that one are lost. It requests them until they arrive; each counts once as lost. */
 static void take_gap(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
                      const uint8_t *payload, uint32_t bytes)
 {
     const struct by_flight *later;
     struct by_gap gap;
+    uint32_t lost = 0;
 
     if (by_gap_decode(payload, bytes, &gap) != 0) {
         endpoint->counters.drop_format++;
@@ -275,9 +276,9 @@ static void take_gap(struct by_endpoint *endpoint, struct by_ep_lane *lane, cons
 
         if ((gap.missing >> i & 1) && flight != NULL &&
             (later->seq != gap.seen || flight->sent_ns <= later->sent_ns))
-            by_send_first(lane, flight);
+            lost += by_send_first(lane, flight);
     }
-    by_pace_lost(endpoint, lane, (uint32_t)__builtin_popcountll(gap.missing));
+    by_pace_lost(endpoint, lane, lost);
     by_send_ready(endpoint, lane);
 }
 

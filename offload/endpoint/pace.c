@@ -208,7 +208,8 @@ void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 
 /*
  * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
- * path, at least LOSS_LEAST. Without a queue that is zero. With a queue it gains time: a repair
+ * path, at least LOSS_LEAST. A tree whose root is on this host shows no path: its chunks wait there
+ * for ranks that send later. Without a queue that is zero. With a queue it gains time: a repair
  * waits behind the chunks in flight, and the tree's window must not run out before it returns.
  * Where queues mark, a quarter of the maximum is enough for that. If the maximum fits the path
  * (config.fitted) there is no cut.
@@ -221,7 +222,7 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
 
     if (target < endpoint->loss_least)
         target = endpoint->loss_least;
-    if (endpoint->config.fitted)
+    if (endpoint->config.fitted || lane->parent_port == BY_PORT_LOCAL)
         return 0;
     if (trusts_marks(endpoint) && target < endpoint->window_max - endpoint->window_max / 4)
         target = endpoint->window_max - endpoint->window_max / 4;

@@ -43,10 +43,10 @@ static void link_newest(struct by_ep_lane *lane, struct by_flight *flight)
     lane->newest = slot_of(lane, flight);
 }
 
-void by_send_first(struct by_ep_lane *lane, struct by_flight *flight)
+uint32_t by_send_first(struct by_ep_lane *lane, struct by_flight *flight)
 {
     if (flight->flags & BY_FLIGHT_ASKED)
-        return;
+        return 0;
     flight->flags |= BY_FLIGHT_ASKED;
     by_send_unlink(lane, flight);
     flight->older = BY_FLIGHT_NONE;
@@ -56,6 +56,7 @@ void by_send_first(struct by_ep_lane *lane, struct by_flight *flight)
     else
         lane->flights[lane->oldest].older = slot_of(lane, flight);
     lane->oldest = slot_of(lane, flight);
+    return 1;
 }
 
 /* ---- rings of lanes ---- */
@@ -275,7 +276,8 @@ static int send_again(struct by_endpoint *endpoint, struct by_ep_lane *lane, str
 
 /*
  * Requests the results that count as lost: the oldest flight's, and those of the next chunks. What
- * the parent has not completed, it lacks or waits for itself; then it does not answer.
+ * the parent has not completed, it lacks or waits for itself; then it does not answer, and the
+ * result is requested again. That is no further loss.
  */
 static void ask_for_results(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_tx *tx)
 {
@@ -290,16 +292,19 @@ static void ask_for_results(struct by_endpoint *endpoint, struct by_ep_lane *lan
                                .op = BY_OP_BOR,
                                .dtype = BY_DTYPE_U8,
                                .mode = BY_MODE_FAST};
+    uint32_t lost = 0;
 
     while (has_lost(lane) && lane->flights[lane->oldest].seq - first < BY_GAP_CHUNKS) {
         struct by_flight *flight = &lane->flights[lane->oldest];
 
         gap.missing |= (uint8_t)(1u << (flight->seq - first));
+        lost += (flight->flags & BY_FLIGHT_RETX) == 0;
         flight->flags = (uint8_t)((flight->flags & ~(BY_FLIGHT_TIMED | BY_FLIGHT_HELD)) | BY_FLIGHT_RETX);
         flight->order = ++lane->order;
         by_send_unlink(lane, flight);
         link_newest(lane, flight);
     }
+    by_pace_lost(endpoint, lane, lost);
     by_gap_encode(&gap, tx->small);
     header.psum = by_psum(tx->small, BY_GAP_BYTES);
     by_send_fill(endpoint, lane, &header, BY_GAP_BYTES, NULL, tx);
@@ -320,7 +325,6 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
         if (is_asked(lane)) {
             count += (uint32_t)send_again(endpoint, lane, &lane->flights[lane->oldest], 0, &tx[count]);
         } else if (has_lost(lane)) {
-            by_pace_lost(endpoint, lane, 1);
             ask_for_results(endpoint, lane, &tx[count++]);
         } else if (may_revive(lane)) {
             lane->revive--;

@@ -506,8 +506,9 @@ uint64_t by_timer_next(const struct by_endpoint *endpoint);
 void by_send_ready(struct by_endpoint *endpoint,
                    struct by_ep_lane *lane); /* enters the lane in the rings it belongs to */
 void by_send_unlink(struct by_ep_lane *lane, struct by_flight *flight); /* from the list of transmissions */
-/* Marks a flight that the parent lacks: it is sent before anything else. */
-void by_send_first(struct by_ep_lane *lane, struct by_flight *flight);
+/* Marks a flight that the parent lacks: it is sent before anything else. Returns 0 if it was marked
+ * already, else 1. */
+uint32_t by_send_first(struct by_ep_lane *lane, struct by_flight *flight);
 /* Builds a packet to the lane's parent with the job's tag. A payload without a place of its own is
  * already in tx->small. The header is updated with whether it is keyed. */
 void by_send_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, struct by_header *header,

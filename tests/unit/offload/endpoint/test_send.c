@@ -281,6 +281,35 @@ static void chunks_that_the_parent_lacks_are_sent_at_once(void **state)
     stop(rig);
 }
 
+/* The parent requests a chunk until it arrives, and a rank requests a result until the parent has
+ * it: losses are counted as chunks, however often they are requested. */
+static void a_chunk_that_is_requested_again_is_lost_once(void **state)
+{
+    const struct by_endpoint_config config = {.inflight_max = 8};
+    struct rig_tree tree = {.window = 32};
+    struct endpoint_rig *rig = start(&tree, 1, 64, &config);
+    struct by_header first, h;
+
+    (void)state;
+    rig_step(rig);
+    first = rig->sent[0];
+    rig->now_ns += 10 * US;
+    give_gap(rig, &first, 1, 6, 5); /* 1 and 3 */
+    assert_int_equal(rig->endpoint->loss_count, 2);
+    give_gap(rig, &first, 1, 7, 5);
+    give_gap(rig, &first, 1, 7, 5);
+    give_gap(rig, &first, 40, 41, 255); /* not sent yet */
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->asked, 4);
+    assert_int_equal(rig->endpoint->loss_count, 2);
+    for (uint32_t seq = 1; seq < 32; seq++) { /* the result of 0 does not come */
+        h = contrib_of(&first, seq);
+        rig_answer(rig, &h, BYTES, 0);
+    }
+    assert_true(by_endpoint_counters(rig->endpoint)->gap > 1);
+    assert_int_equal(rig->endpoint->loss_count, 3);
+    stop(rig);
+}
+
 static void a_path_that_reorders_makes_repairs_patient(void **state)
 {
     struct rig_tree tree = {.window = 16};
@@ -602,6 +631,7 @@ int main(void)
         cmocka_unit_test(a_result_that_a_later_one_overtook_is_requested_at_once),
         cmocka_unit_test(a_request_that_was_answered_in_part_ends_in_a_timeout),
         cmocka_unit_test(chunks_that_the_parent_lacks_are_sent_at_once),
+        cmocka_unit_test(a_chunk_that_is_requested_again_is_lost_once),
         cmocka_unit_test(a_path_that_reorders_makes_repairs_patient),
         cmocka_unit_test(a_silent_tree_shows_the_controller_where_its_packets_vanish),
         cmocka_unit_test(a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound),

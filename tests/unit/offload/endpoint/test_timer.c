@@ -313,6 +313,29 @@ static void only_marks_cut_far_where_all_queues_mark(void **state)
     free(b);
 }
 
+/* In a tree whose root is on this host a chunk waits for ranks that send later, not in a queue. */
+static void waits_at_a_root_of_this_host_cut_nothing(void **state)
+{
+    struct timer_bench *b = bench_open();
+    struct by_ep_lane *lane = &b->lanes[0];
+
+    (void)state;
+    by_pace_init(&b->endpoint, 1024);
+    lane->parent_port = BY_PORT_LOCAL;
+    lane->rtt_low = 1;
+    lane->rtt_near = 20000;
+    lane->srtt = 20000 << 3;
+    b->endpoint.window = b->endpoint.window_goal = 800;
+    b->endpoint.now_ns += 1000000;
+    by_pace_lost(&b->endpoint, lane, 1);
+    assert_int_equal(b->endpoint.window, 800);
+    lane->parent_port = 0;
+    b->endpoint.now_ns += 1000000;
+    by_pace_lost(&b->endpoint, lane, 1);
+    assert_true(b->endpoint.window < 800);
+    free(b);
+}
+
 /* A period of 512 results in a full window, in which so many chunks are lost; all round trips have
  * grown. Returns the least window of losses after it. */
 static uint32_t period_with_losses(struct timer_bench *b, uint32_t losses)
@@ -449,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_lane_with_rare_answers_waits_for_them),
         cmocka_unit_test(a_loss_cuts_only_where_all_recent_round_trips_have_grown),
         cmocka_unit_test(only_marks_cut_far_where_all_queues_mark),
+        cmocka_unit_test(waits_at_a_root_of_this_host_cut_nothing),
         cmocka_unit_test(losses_that_do_not_follow_the_window_raise_its_least),
         cmocka_unit_test(losses_that_follow_the_window_keep_it_small),
         cmocka_unit_test(losses_cut_again_where_a_queue_drops_without_marks),
