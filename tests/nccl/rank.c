@@ -2,8 +2,9 @@
  * A rank of NCCL on a host of a lab: messages between neighbours in a ring, then CollNet over the
  * table of the host, in one version of the interface. `banyan lab run` starts it on each host and
  * tells it where the ranks meet (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT).
- *   nccl-rank [version] [bytes] [rounds] [vanish]    (default: 12 1048576 1)
- * With a fourth argument rank 1 sets its interface down instead, and its neighbours must notice.
+ *   nccl-rank [version] [bytes] [rounds] [seconds]    (default: 12 1048576 1)
+ * With a fourth argument rank 1 sets its interface down instead, after so many seconds, and its
+ * neighbours must notice.
  * Exit status 0: all right; 1: a wrong result; 3: CollNet is not used.
  */
 #include <arpa/inet.h>
@@ -184,8 +185,9 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Ranks 0 and 2 have a message to and from it under way, which must end as a remote error. */
-static void vanish(struct nccl_driver *driver, struct place *place, const char *interface)
+/* Ranks 0 and 2 have a message to and from it under way, which must end as a remote error. Rank 1
+ * does not read: after some time its window is full, and rank 0 has nothing outstanding. */
+static void vanish(struct nccl_driver *driver, struct place *place, const char *interface, int seconds)
 {
     size_t bytes = 64u << 20;
     double start, until;
@@ -199,6 +201,7 @@ static void vanish(struct nccl_driver *driver, struct place *place, const char *
     until = start + 60;
     if (place->rank == 1) {
         snprintf(command, sizeof(command), "ip link set %.32s down", interface);
+        nanosleep(&(struct timespec){.tv_sec = seconds}, NULL);
         if (system(command) != 0)
             die("the interface cannot be set down");
         nanosleep(&(struct timespec){.tv_sec = 9}, NULL);
@@ -236,7 +239,7 @@ int main(int argc, char **argv)
         die("the plugin does not start");
     meet(&place);
     if (argc > 4 && interface != NULL) {
-        vanish(&driver, &place, interface);
+        vanish(&driver, &place, interface, atoi(argv[4]));
         return 0;
     }
     pass_around(&driver, &place, bytes);

@@ -97,19 +97,23 @@ static int fail_errno(struct net_comm *comm)
     return fail(comm, BY_NCCL_REMOTE, text);
 }
 
-/* A peer that acknowledges nothing for the timeout is dead. One that does not read acknowledges the
- * probes of the full window, and has nothing outstanding. */
+/* A peer that acknowledges nothing for the timeout is dead: neither data nor, if it does not read
+ * and its window is full, probes of the window. The last probe may be on its way, so it takes two.
+ * */
 static int check_peer(struct net_comm *comm, struct net_stream *stream)
 {
     struct tcp_info info = {0};
     socklen_t bytes = sizeof(info);
     uint64_t now = by_nccl_now();
+    bool owes;
 
     if (now - stream->checked_ns < CHECK_NS)
         return BY_NCCL_OK;
     stream->checked_ns = now;
-    if (getsockopt(stream->file, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || info.tcpi_unacked == 0 ||
-        info.tcpi_retransmits == 0 || (uint64_t)info.tcpi_last_ack_recv * 1000000u < comm->timeout_ns)
+    if (getsockopt(stream->file, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0)
+        return BY_NCCL_OK;
+    owes = (info.tcpi_unacked > 0 && info.tcpi_retransmits > 0) || info.tcpi_probes > 1;
+    if (!owes || (uint64_t)info.tcpi_last_ack_recv * 1000000u < comm->timeout_ns)
         return BY_NCCL_OK;
     return fail(comm, BY_NCCL_REMOTE, "the peer has acknowledged nothing for BANYAN_TIMEOUT");
 }
