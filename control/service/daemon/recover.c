@@ -380,6 +380,13 @@ bool by_recover_planning(const struct by_recover *r, uint32_t job)
     return job < r->job_count && r->jobs[job].planning;
 }
 
+bool by_recover_is_under_way(const struct by_recover *r, uint32_t j)
+{
+    const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;
+
+    return job != NULL && (job->open || job->touched || job->cut || job->planning);
+}
+
 bool by_recover_suspects(const struct by_recover *r, uint32_t j)
 {
     const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;

@@ -132,6 +132,8 @@ uint16_t by_recover_base(const struct by_recover *recover, uint32_t job);
 uint16_t by_recover_next(const struct by_recover *recover, uint32_t job);
 /* Between PLAN and PLANNED: whether the plan includes the job, for generation by_recover_next. */
 bool by_recover_planning(const struct by_recover *recover, uint32_t job);
+/* Whether an attempt to move the job to another generation is under way or requested. */
+bool by_recover_is_under_way(const struct by_recover *recover, uint32_t job);
 /* Whether a rank of the job has reported a wait just now, and no attempt is under way. */
 bool by_recover_suspects(const struct by_recover *recover, uint32_t job);
 /* Whether ranks of the job have waited for a while and still report it, and no attempt is under

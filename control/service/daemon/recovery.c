@@ -387,11 +387,25 @@ static void set_timer(struct by_daemon *daemon)
                     NULL);
 }
 
+/* Jobs whose attempt has ended without them, because their ranks have failed, have their tables and
+ * may be ended. */
+static void release_jobs(struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->recovery->place_count; i++) {
+        struct by_job *job = daemon->recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
+
+        if (job != NULL && job->state == BY_JOB_RECOVERING && !by_recover_is_under_way(daemon->recover, i))
+            job->state = BY_JOB_RUNNING;
+    }
+}
+
 /* Starts the requested work, unless a change of another module is under way. */
 static void step(struct by_daemon *daemon)
 {
     struct by_recovery *recovery = daemon->recovery;
 
+    if (recovery->change == NULL)
+        release_jobs(daemon);
     /* The change waits for another push after one that failed, and a new plan replaces it. */
     if (recovery->plan_wanted && recovery->change != NULL && !recovery->works)
         forget_change(daemon);

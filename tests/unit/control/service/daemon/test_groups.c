@@ -193,6 +193,32 @@ static void the_job_of_a_communicator_ends_when_its_programs_have_died(void **st
     assert_int_equal(rig_stop(&daemon), 0);
 }
 
+/* Programs that die while their job moves to another generation, which then never settles. */
+static void the_job_of_a_communicator_ends_when_its_programs_die_in_a_recovery(void **state)
+{
+    struct rig_daemon daemon = start("64");
+    int first = ask("h0", 1, 3, 11), second = join();
+    struct by_member_frame frame = hear(first);
+
+    (void)state;
+    assert_int_equal(frame.type, BY_MEMBER_WELCOME);
+    assert_int_equal(frame.job, 2);
+    say(second,
+        (struct by_member_frame){.type = BY_MEMBER_HELLO,
+                                 .job = 2,
+                                 .rank = 0xffff,
+                                 .gen = (uint16_t)(frame.gen + 1), /* banyand lost it: it plans again */
+                                 .number = 12,
+                                 .data = (const uint8_t *)"h1",
+                                 .bytes = 2});
+    while (hear(first).type != BY_MEMBER_FREEZE) {
+    }
+    close(first);
+    close(second);
+    rig_await(&daemon, "job 2 has ended");
+    assert_int_equal(rig_stop(&daemon), 0);
+}
+
 static void a_restarted_daemon_still_ends_the_job_of_a_communicator(void **state)
 {
     struct rig_daemon daemon = start("64");
@@ -238,6 +264,8 @@ int main(int argc, char **argv)
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_job_of_a_communicator_ends_when_its_programs_have_died, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(the_job_of_a_communicator_ends_when_its_programs_die_in_a_recovery,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_restarted_daemon_still_ends_the_job_of_a_communicator, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_request_that_cannot_be_served_is_refused_with_the_reason, set_up,
