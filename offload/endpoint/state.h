@@ -481,7 +481,8 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
 void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane);
 enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event);
-/* Counts the lost chunks of a lane, and cuts the window for them. */
+/* Counts the chunks of a lane that were not lost before, and cuts the window: also with 0 chunks,
+ * where only lost ones are requested again. */
 void by_pace_lost(struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t chunks);
 /* Returns the lane's current timeout, including its backoff. */
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);

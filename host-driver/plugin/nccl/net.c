@@ -98,8 +98,7 @@ static int fail_errno(struct net_comm *comm)
 }
 
 /* A peer that acknowledges nothing for the timeout is dead: neither data nor, if it does not read
- * and its window is full, probes of the window. The last probe may be on its way, so it takes two.
- * */
+ * and its window is full, two probes of the window, of which the last may be on its way. */
 static int check_peer(struct net_comm *comm, struct net_stream *stream)
 {
     struct tcp_info info = {0};

@@ -213,8 +213,6 @@ static void shapes(void)
     MPI_Group_free(&part);
 }
 
-#define LOOP_LEAST 8
-
 static int sum_over(MPI_Comm comm)
 {
     int mine = rank, sum;
@@ -222,6 +220,8 @@ static int sum_over(MPI_Comm comm)
     MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
     return sum;
 }
+
+#define LOOP_LEAST 8
 
 /* Makes pairs of communicators for so long, and at least LOOP_LEAST of them. */
 static void loop(double seconds)
