@@ -79,7 +79,22 @@ run() { $make --no-print-directory -j"$jobs" "$@"; }
 
 # idle TARGET...: with the processor time that other parts leave: most of them mostly wait.
 idle() { nice -n 19 $make --no-print-directory -j"$jobs" "$@"; }
-trap 'for pid in "${part_pid[@]}"; do pkill -TERM -P "$pid"; done' EXIT
+
+# Parts run beside each other in this one session, but each rank of an MPI program has a session of
+# its own. A kernel that shares processors between sessions would give eight ranks eight times as
+# much as everything else together, and tests would find switches that do not answer (decision 609).
+sharing=/proc/sys/kernel/sched_autogroup_enabled
+shared=
+if [ -w "$sharing" ] && [ "$(cat $sharing)" = 1 ] && echo 0 2>/dev/null >$sharing; then
+    shared=1
+    echo '  NOTE   processors are shared between processes, not sessions, until the end (kernel.sched_autogroup_enabled)'
+fi
+finish() {
+    local pid
+    for pid in "${part_pid[@]}"; do pkill -TERM -P "$pid"; done
+    [ -z "$shared" ] || echo 1 >$sharing
+}
+trap finish EXIT
 
 # with NAME TARGET "what it needs" "what it is" COMMAND...: a part that needs root and the packages
 # that TARGET installs; without them it is skipped.

@@ -63,7 +63,13 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     int fd = log != NULL ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : out;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    setpgid(0, 0);
+    /*
+     * A session of its own. Where the kernel shares processors between sessions
+     * (sched_autogroup_enabled), a node then gets as much as an MPI rank, which is in a session of
+     * its own, too, and not a part of what the whole session of `lab up` gets (decision 609). And
+     * Ctrl-C reaches only the lab, which ends its processes in order.
+     */
+    setsid();
     /*
      * Nodes share a few cores and depend on one another. With SCHED_BATCH a process that is woken
      * does not preempt the running one in the middle of a packet batch; it waits for its turn and
@@ -124,7 +130,6 @@ struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t j
         by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: fork: %s", strerror(errno));
         return NULL;
     }
-    setpgid(process->pid, process->pid);
     lab->process_count++;
     lab_state_note(lab, "process %ld %llu %s", (long)process->pid, lab_state_started(process->pid),
                    node != LAB_NODE_NONE ? lab_name(lab, node) : argv[0]);
