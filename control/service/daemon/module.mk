@@ -32,6 +32,7 @@ daemon_SRC := \
 	control/service/daemon/notice.c \
 	control/service/daemon/options.c \
 	control/service/daemon/page.c \
+	control/service/daemon/paths.c \
 	control/service/daemon/queue.c \
 	control/service/daemon/rates.c \
 	control/service/daemon/reduce.c \

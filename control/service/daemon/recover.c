@@ -226,6 +226,19 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
     }
 }
 
+void by_recover_stood(struct by_recover *r, uint64_t ns)
+{
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        struct by_recover_state *job = &r->jobs[j];
+
+        if (!job->exists)
+            continue;
+        job->cut_ns += job->cut_ns != 0 ? ns : 0;
+        for (uint16_t k = 0; k < job->rank_count; k++)
+            job->ranks[k].gone_ns += ns;
+    }
+}
+
 void by_recover_event(struct by_recover *r, const struct by_recover_event *event)
 {
     r->now_ns = event->now_ns;

@@ -116,6 +116,9 @@ uint32_t by_recover_add(struct by_recover *recover, const struct by_recover_job 
 /* Ends the job and notifies its ranks. */
 void by_recover_remove(struct by_recover *recover, uint32_t job);
 void by_recover_event(struct by_recover *recover, const struct by_recover_event *event);
+/* The caller has processed nothing for `ns` until now: events of that time are still to come. No
+ * limit counts it: of a wait for a path, or for a rank whose connection has ended. */
+void by_recover_stood(struct by_recover *recover, uint64_t ns);
 
 /* By node and by link: the parts that plans and pushes must avoid. */
 const bool *by_recover_lost_nodes(const struct by_recover *recover);

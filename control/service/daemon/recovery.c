@@ -16,6 +16,7 @@
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
+#include "control/service/daemon/paths.h"
 #include "offload/base/errors.h"
 
 /* Interval of ticks while recovery is under way (ns). */
@@ -23,6 +24,9 @@
 
 /* Switches are queried when a push to them takes longer (ms). */
 #define PUSH_MS 30u
+/* recover.c gets an event at every heartbeat. After a longer gap than so many heartbeats this
+ * process had no processor, and answers of that time are still unread (count). */
+#define STOOD_BEATS 5u
 
 /* A job in recover.c. */
 struct affected {
@@ -41,6 +45,7 @@ struct by_recovery {
     bool plan_wanted, push_wanted;
     bool works;              /* the worker has the change */
     uint64_t pushing_ms;     /* since when it pushes it; 0: it does not */
+    uint64_t given_ms;       /* when recover.c got the last event */
     struct by_watcher timer; /* ticks while recovery is under way */
     bool ticks;              /* it runs */
     bool begun;              /* recover.c has got the parts that were down when the daemon began to lead */
@@ -61,6 +66,11 @@ static uint32_t place_of(const struct by_recovery *recovery, uint16_t job)
 
 static void give(struct by_daemon *daemon, struct by_recover_event event)
 {
+    uint64_t gap_ms = daemon->now_ms - daemon->recovery->given_ms;
+
+    if (daemon->recovery->given_ms != 0 && gap_ms >= (uint64_t)STOOD_BEATS * daemon->options.heartbeat_ms)
+        by_recover_stood(daemon->recover, gap_ms * 1000000);
+    daemon->recovery->given_ms = daemon->now_ms;
     event.now_ns = daemon->now_ms * 1000000;
     by_recover_event(daemon->recover, &event);
 }
@@ -71,16 +81,8 @@ static bool uses(void *user, uint32_t place, bool is_link, uint32_t what)
 {
     struct by_daemon *daemon = user;
     const struct by_job *job = job_at(daemon, place);
-    struct by_fabric_loss one;
-    bool hit;
 
-    if (job == NULL || job->tables == NULL)
-        return false;
-    by_fabric_loss_init(&one, daemon->topology);
-    (is_link ? one.links : one.nodes)[what] = true;
-    hit = by_fabric_is_hit(daemon->topology, job->tables, &one);
-    by_fabric_loss_free(&one);
-    return hit;
+    return job != NULL && by_paths_use(daemon, job, is_link, what);
 }
 
 static void name_part(void *user, bool is_link, uint32_t what, char *text, size_t bytes)
@@ -535,23 +537,6 @@ bool by_recovery_waiting(struct by_daemon *daemon, bool *used)
     return some;
 }
 
-/* Whether the job has a path without the node. */
-static bool has_way(struct by_daemon *daemon, const struct by_job *job, uint32_t node)
-{
-    struct by_topology *part = NULL;
-    struct by_problem ignored = {0};
-    struct by_fabric_loss loss;
-    bool found;
-
-    by_fabric_loss_copy(&loss, &daemon->loss, daemon->topology);
-    loss.nodes[node] = true;
-    found = by_fabric_part(daemon->topology, &job->spec, &loss, &part, &ignored) == 0;
-    if (found)
-        by_topology_free(part);
-    by_fabric_loss_free(&loss);
-    return found;
-}
-
 bool by_recovery_suspects(struct by_daemon *daemon, uint32_t node)
 {
     const struct by_recovery *recovery = daemon->recovery;
@@ -561,7 +546,7 @@ bool by_recovery_suspects(struct by_daemon *daemon, uint32_t node)
         bool waits = job != NULL && by_recover_suspects(daemon->recover, i) && uses(daemon, i, false, node);
         bool stops = job != NULL && is_slow(daemon) && by_change_has_target(recovery->change, node);
 
-        if ((waits || stops) && has_way(daemon, job, node))
+        if ((waits || stops) && by_paths_without(daemon, job, node))
             return true;
     }
     return false;

@@ -1,9 +1,9 @@
 /*
  * The state of switches and links, from heartbeats. A switch is down if it has not answered for
- * three heartbeats, or for its patience (watch.h) while ranks that use it wait, or if its process
- * has ended. It has rebooted if its boot nonce has changed. Its
- * carrier reports show which links are down. Each change is posted once (by_daemon_tell). The
- * loop's thread.
+ * three heartbeats (eight if jobs have no path without it), or for its patience (watch.h) while
+ * ranks that use it wait, or if its process has ended. It has rebooted if its boot nonce has
+ * changed. Its carrier reports show which links are down. Each change is posted once
+ * (by_daemon_tell). The loop's thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,15 @@
 #include "control/base/alloc.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/news.h"
+#include "control/service/daemon/paths.h"
 #include "control/service/daemon/state.h"
 #include "offload/base/errors.h"
 
 /* Heartbeats without an answer that make a switch down (count). */
 #define SILENT_BEATS 3u
+/* ... if jobs need it: without it no path is left to any of them, so that to wait costs nothing,
+ * and a new plan costs more than the delay. */
+#define NEEDED_BEATS 8u
 /* Minimum time for the first answer of a switch (milliseconds), since everything may be starting.
  * It does not apply to a switch whose process is absent if an earlier daemon has led this fabric:
  * then its switches were running already. */
@@ -166,6 +170,8 @@ static void take_silence(struct by_daemon *daemon, struct by_daemon_switch *devi
         most = 0;
     else if (suspected && beat->patience_ms < most)
         most = beat->patience_ms;
+    else if (beat->silent_ms >= most && by_paths_need(daemon, device->node))
+        most = (uint64_t)NEEDED_BEATS * daemon->options.heartbeat_ms;
     if (device->state == BY_SWITCH_UNKNOWN && most < FIRST_MS &&
         !(beat->gone && by_state_election(daemon->state) != 0))
         most = FIRST_MS;

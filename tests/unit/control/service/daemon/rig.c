@@ -181,6 +181,15 @@ void rig_await(const struct rig_daemon *daemon, const char *text)
     fail_msg("banyand has not said '%s'", text);
 }
 
+unsigned long rig_number(const struct rig_daemon *daemon, const char *text)
+{
+    char *log = read_log(daemon), *at = strstr(log, text);
+    unsigned long number = at != NULL ? strtoul(at + strlen(text), NULL, 10) : 0;
+
+    free(log);
+    return number;
+}
+
 int rig_wait(const struct rig_daemon *daemon)
 {
     int status = 0;

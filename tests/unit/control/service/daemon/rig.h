@@ -45,6 +45,8 @@ void rig_agrees(const struct daemon_rig *rig, struct by_state *store, const uint
 /* Waits until its output contains `text`. After some seconds prints the output and fails the
  * test. */
 void rig_await(const struct rig_daemon *daemon, const char *text);
+/* Returns the number that follows `text` in its output, or 0. */
+unsigned long rig_number(const struct rig_daemon *daemon, const char *text);
 bool rig_has_said(const struct rig_daemon *daemon, const char *text);
 /* Waits for its end. Returns its exit status, or -1 if a signal ended it. */
 int rig_wait(const struct rig_daemon *daemon);

@@ -45,6 +45,8 @@ static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(
     rig_await(&daemon, "link x0 - x1 is up");
     rig.fake[1]->silent = 1;
     rig_await(&daemon, "switch x1 is down: no answer for ");
+    /* The job has no other path: eight heartbeats, of 60 ms, instead of three. */
+    assert_true(rig_number(&daemon, "switch x1 is down: no answer for ") >= 480);
     rig.fake[1]->silent = 0;
     rig_await(&daemon, "switch x1 is up");
     assert_false(rig_has_said(&daemon, "switch x0 is down"));

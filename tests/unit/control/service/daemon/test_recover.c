@@ -43,6 +43,25 @@ static void without_a_path_the_ranks_are_told_the_cut(void **state)
     by_recover_close(world.recover);
 }
 
+/* The answer of a switch may have waited, unread, for as long as the controller did nothing. */
+static void the_wait_for_a_path_does_not_count_time_in_which_the_controller_stood_still(void **state)
+{
+    (void)state;
+    world_open(3);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
+    world_rounds(100);
+    world.now_ns += UINT64_C(10000000000);
+    by_recover_stood(world.recover, UINT64_C(10000000000));
+    world_rounds(20);
+    assert_int_equal(world.fails, 0);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_REBOOTED, .what = 1});
+    world_rounds(200);
+    assert_int_equal(world.fails, 0);
+    assert_true(by_recover_is_quiet(world.recover));
+    by_recover_close(world.recover);
+}
+
 /* It removes jobs from the switches, and other changes wait for it. */
 static void a_push_that_failed_is_tried_again_also_when_no_job_has_a_path(void **state)
 {
@@ -301,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_fault_or_renewal_is_one_attempt),
         cmocka_unit_test(without_a_path_the_ranks_are_told_the_cut),
+        cmocka_unit_test(the_wait_for_a_path_does_not_count_time_in_which_the_controller_stood_still),
         cmocka_unit_test(a_push_that_failed_is_tried_again_also_when_no_job_has_a_path),
         cmocka_unit_test(a_job_without_a_path_is_told_its_own_cause),
         cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),
