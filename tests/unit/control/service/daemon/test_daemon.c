@@ -102,6 +102,28 @@ static void it_ends_while_a_switch_does_not_answer(void **state)
     rig_close(&rig);
 }
 
+/* Its processor may be taken from it while a job waits for a path. The switch answers meanwhile. */
+static void it_reads_what_has_happened_while_it_was_stopped_before_it_ends_a_job(void **state)
+{
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs, generation 1");
+    rig.fake[1]->silent = 1;
+    rig_await(&daemon, "the job waits for a path");
+    kill(daemon.process, SIGSTOP);
+    rig.fake[1]->silent = 0;
+    sleep(4); /* longer than the wait for a path */
+    kill(daemon.process, SIGCONT);
+    rig_await(&daemon, "switch x1 is back: planning again");
+    assert_false(rig_has_said(&daemon, "without these ranks\n")); /* nothing follows when a job ends */
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 static void a_switch_that_is_asked_too_often_is_alive(void **state)
 {
     struct daemon_rig rig;
@@ -612,6 +634,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
         cmocka_unit_test(a_lost_carrier_that_no_heartbeat_sees_is_reported),
         cmocka_unit_test(it_ends_while_a_switch_does_not_answer),
+        cmocka_unit_test(it_reads_what_has_happened_while_it_was_stopped_before_it_ends_a_job),
         cmocka_unit_test(a_switch_that_is_asked_too_often_is_alive),
         cmocka_unit_test(systemd_is_notified_of_the_start_the_loop_and_the_end),
         cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
