@@ -158,7 +158,8 @@ int by_hosts_open(struct banyan_comm *comm)
 {
     struct banyan_context *context = comm->context;
     struct by_fallback_config config = {.meeting = &bootstrap_of(comm)->meeting,
-                                        .stall_ns = context->stall_ns};
+                                        .stall_ns = context->stall_ns,
+                                        .absent_ns = context->absent_ns};
     bool wanted = false;
     int error = settle(comm, &wanted);
 

@@ -14,7 +14,8 @@
 #include "host-driver/fallback/work.h"
 #include "host-driver/float_env.h"
 
-/* to a silent peer within the time limit; the first after half of it */
+/* to a silent peer within the time limit, the first after half of it; later as many in each
+ * doubling of the time */
 #define QUESTIONS    16u
 #define GRACE_MAX_NS 500000000u           /* time to wait for the notice of a rank that has found the cause */
 #define HOLD_MAX_NS  UINT64_C(1000000000) /* the same, where notices reach this rank through others */
@@ -29,7 +30,7 @@ struct by_fallback {
     struct by_team team;
     struct by_peers peers;
     struct by_host_mesh mesh;
-    uint64_t stall_ns;
+    uint64_t stall_ns, absent_ns;
     struct slot slots[BY_CALLS_MAX];
     uint32_t posted, done; /* numbers of calls; call i uses slot i % BY_CALLS_MAX */
     bool running;          /* call `done` has started */
@@ -45,6 +46,7 @@ struct by_fallback {
     uint64_t moved_ns;           /* last progress */
     uint64_t begun_ns, asked_ns; /* first and last question to the silent peer */
     uint64_t heard_ns;           /* its last answer */
+    uint64_t silent_ns;          /* without progress when the call failed for that */
     uint32_t answered;           /* value of mesh.answered at the last check */
     struct by_mesh_fault held;   /* a fault whose cause may be another one */
     uint64_t held_until_ns;
@@ -120,6 +122,7 @@ int by_fallback_open(const struct by_fallback_config *config, struct by_fallback
         return by_fail(BY_ENOMEM, "no memory for collectives between hosts: %zu bytes", sizeof(*fallback));
     fallback->peers.listener = fallback->mesh.watch = -1;
     fallback->stall_ns = config->stall_ns;
+    fallback->absent_ns = config->absent_ns > config->stall_ns ? config->absent_ns : config->stall_ns;
     error = open_team(&fallback->team, config);
     pieces = by_team_pieces(&fallback->team);
     if (error == 0) {
@@ -191,7 +194,7 @@ static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault
     case BY_ETIMEDOUT:
         snprintf(fallback->text, sizeof(fallback->text),
                  "rank %u (%s) was silent for %.1f s; it is stopped, or has not called this collective",
-                 fault->rank, ip, (double)fallback->stall_ns / 1e9);
+                 fault->rank, ip, (double)fallback->silent_ns / 1e9);
         break;
     case BY_EMISMATCH:
         snprintf(fallback->text, sizeof(fallback->text),
@@ -407,25 +410,36 @@ static bool go_on(struct by_fallback *fallback)
     return true;
 }
 
+/* Returns the time that has passed without progress, or the time limit if that is longer. */
+static uint64_t patience(const struct by_fallback *fallback, uint64_t now_ns)
+{
+    uint64_t silent_ns = now_ns > fallback->moved_ns ? now_ns - fallback->moved_ns : 0;
+
+    return silent_ns > fallback->stall_ns ? silent_ns : fallback->stall_ns;
+}
+
 /* During the second half of the time limit this rank sends questions. A peer that answers is itself
  * blocked and names the rank that it waits for. A rank whose peer is the culprit gets no answer and
  * fails at the time limit; its notice reaches the ranks that wait for others within the grace
- * period. Ranks without such a notice report the rank that their peer has named. */
+ * period. Ranks without such a notice report the rank that their peer has named. The limit is
+ * absent_ns while the peer's machine acknowledges the questions: then the peer has not called, or
+ * waits for a rank that another one judges. */
 static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
 {
     struct by_host_mesh *mesh = &fallback->mesh;
-    uint64_t stall_ns = fallback->stall_ns;
+    uint64_t limit_ns = fallback->stall_ns;
     uint64_t silent_ns = now_ns > fallback->moved_ns ? now_ns - fallback->moved_ns : 0;
-    uint64_t grace_ns = stall_ns / 4 < GRACE_MAX_NS ? stall_ns / 4 : GRACE_MAX_NS;
+    uint64_t grace_ns = limit_ns / 4 < GRACE_MAX_NS ? limit_ns / 4 : GRACE_MAX_NS;
+    uint64_t recent_ns = patience(fallback, now_ns) / 4;
     struct by_mesh_fault fault = {.error = BY_ETIMEDOUT};
     bool heard;
 
-    if (silent_ns < stall_ns / 2)
+    if (silent_ns < limit_ns / 2)
         return;
     if (fallback->answered != mesh->answered)
         fallback->heard_ns = now_ns;
     fallback->answered = mesh->answered;
-    if (now_ns >= fallback->asked_ns + stall_ns / QUESTIONS) {
+    if (now_ns >= fallback->asked_ns + patience(fallback, fallback->asked_ns) / QUESTIONS) {
         uint32_t stranger = by_mesh_stranger(mesh);
 
         if (stranger != mesh->rank) {
@@ -438,11 +452,14 @@ static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
         if (fallback->begun_ns <= fallback->moved_ns)
             fallback->begun_ns = now_ns;
     }
-    heard = fallback->heard_ns > fallback->moved_ns && now_ns - fallback->heard_ns < stall_ns / 4;
+    heard = fallback->heard_ns > fallback->moved_ns && now_ns - fallback->heard_ns < recent_ns;
+    if (fallback->absent_ns > limit_ns && by_mesh_lives(mesh, by_mesh_peer(mesh), recent_ns))
+        limit_ns = fallback->absent_ns;
     /* Second condition: this process has not run for a while, so no peer could answer yet. */
-    if (silent_ns < stall_ns + (heard ? grace_ns : 0) || now_ns - fallback->begun_ns < grace_ns)
+    if (silent_ns < limit_ns + (heard ? grace_ns : 0) || now_ns - fallback->begun_ns < grace_ns)
         return;
     fault.rank = heard ? by_mesh_suspect(mesh) : by_mesh_peer(mesh);
+    fallback->silent_ns = silent_ns;
     fail(fallback, &fault);
 }
 
@@ -538,7 +555,7 @@ uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
 uint64_t by_fallback_deadline(const struct by_fallback *fallback)
 {
     uint64_t first_ns = fallback->moved_ns + fallback->stall_ns / 2;
-    uint64_t next_ns = fallback->asked_ns + fallback->stall_ns / QUESTIONS;
+    uint64_t next_ns = fallback->asked_ns + patience(fallback, fallback->asked_ns) / QUESTIONS;
 
     if (fallback->done == fallback->posted)
         return UINT64_MAX;

@@ -122,6 +122,9 @@ uint32_t by_mesh_peer(const struct by_host_mesh *mesh);
 /* Asks that rank which rank it waits for. by_mesh_listen receives the answer: it increments
  * `answered` and stores the rank in `suspect`. */
 void by_mesh_ask(struct by_host_mesh *mesh);
+/* Whether the machine of that rank has acknowledged a question in the last `ns`, even if the rank
+ * is outside a call and answers nothing. False if there is no connection for notices to it. */
+bool by_mesh_lives(const struct by_host_mesh *mesh, uint32_t rank, uint64_t ns);
 /* Finds a rank other than the one from which this rank receives that has sent a message of the same
  * call, but described in another way, such as with another root. Returns the own rank if there is
  * none. */

@@ -5,6 +5,8 @@
  * not merely blocked by another rank. See mesh.h.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -56,6 +58,17 @@ void by_mesh_ask(struct by_host_mesh *mesh)
         return;
     by_links_ask(mesh, peer); /* which, if it opens a connection, leaves this question out */
     tell(mesh, peer, KIND_ASK, mesh->rank, 0);
+}
+
+bool by_mesh_lives(const struct by_host_mesh *mesh, uint32_t rank, uint64_t ns)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof(info);
+
+    if (mesh->control[rank] < 0 || mesh->gone[rank] ||
+        getsockopt(mesh->control[rank], IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0)
+        return false;
+    return info.tcpi_last_ack_recv * UINT64_C(1000000) < ns;
 }
 
 static void take(struct by_host_mesh *mesh, uint32_t from, const uint8_t *notice, struct by_mesh_fault *fault)

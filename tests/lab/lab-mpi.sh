@@ -168,18 +168,21 @@ for mpi in openmpi mpich; do
 done
 
 # A rank that computes for longer than BANYAN_TIMEOUT is waited for, by default as long as by MPI.
-for mpi in openmpi mpich; do
-    limits='' compute=13
-    [ $mpi = openmpi ] || { limits="BANYAN_TIMEOUT=2 BANYAN_WAIT=60" compute=5; }
-    environment=$limits run $mpi "$dir/stops.$mpi" compute $compute
-    status=$?
-    if [ $status -eq 0 ] && [ "$(grep -c 'rank [0-3]: no error' "$dir/run.out")" -eq 4 ] && grep -q 'allreduce 10000' "$dir/run.out"; then
-        pass "$mpi, a rank that computes for $compute s is waited for"
+# computes MPI HOW SECONDS CALLS
+computes() {
+    run "$1" "$dir/stops.$1" "$2" "$3"
+    local status=$?
+    if [ $status -eq 0 ] && [ "$(grep -c 'rank [0-3]: no error' "$dir/run.out")" -eq 4 ] && grep -q "$4" "$dir/run.out"; then
+        pass "$1, a rank that computes for $3 s is waited for in ${4% *}"
     else
         echo "(exit status $status)" >>"$dir/run.out"
-        fail "$mpi, a rank that computes for $compute s is waited for" "$dir/run.out"
+        fail "$1, a rank that computes for $3 s is waited for in ${4% *}" "$dir/run.out"
     fi
-done
+}
+environment='' computes openmpi compute 13 'allreduce 10000'
+environment="BANYAN_TIMEOUT=2 BANYAN_WAIT=60" computes mpich compute 5 'allreduce 10000'
+environment=BANYAN_FALLBACK=circulant computes openmpi exchange 13 'all-to-all 10000'
+environment="BANYAN_FALLBACK=ring BANYAN_TIMEOUT=2 BANYAN_WAIT=60" computes mpich exchange 5 'all-to-all 10000'
 
 # Open MPI would repeat the calls of a duplicate for ever; MPICH makes it by itself.
 environment=BANYAN_TIMEOUT=$((2 + slow)) run openmpi "$dir/stops.openmpi" dup

@@ -1,7 +1,8 @@
 /* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill; or
  * later: it is stopped, and the calls are non-blocking; again: the same, with a persistent call;
  * dup: it hangs while the others duplicate a communicator, which an MPI may try for ever; or
- * compute SECONDS: it calls nothing for so long, and then goes on).
+ * compute SECONDS: it calls nothing for so long, and then goes on; or exchange SECONDS: the same,
+ * and the calls are all-to-alls).
  * The other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they
  * print it themselves, with the time. */
 #include <mpi.h>
@@ -25,7 +26,7 @@ static void end_part(const char *how)
         raise(SIGKILL);
     if (strcmp(how, "stop") == 0 || strcmp(how, "later") == 0 || strcmp(how, "again") == 0)
         raise(SIGSTOP);
-    if (strcmp(how, "compute") == 0) {
+    if (strcmp(how, "compute") == 0 || strcmp(how, "exchange") == 0) {
         sleep(seconds);
         return;
     }
@@ -33,10 +34,11 @@ static void end_part(const char *how)
         pause(); /* it must not end: the launcher would end all others at once */
 }
 
-static int allreduce(const int *one, int *sum, const char *how)
+/* Makes one call. */
+static int communicate(const int *one, int *sum, const char *how)
 {
     static MPI_Request standing = MPI_REQUEST_NULL;
-    static int calls;
+    static int calls, parts[2][64];
     MPI_Request request;
     MPI_Comm copy;
     int code;
@@ -49,6 +51,8 @@ static int allreduce(const int *one, int *sum, const char *how)
         code = MPI_Start(&standing);
         return code == MPI_SUCCESS ? MPI_Wait(&standing, MPI_STATUS_IGNORE) : code;
     }
+    if (strcmp(how, "exchange") == 0)
+        return MPI_Alltoall(parts[0], 1, MPI_INT, parts[1], 1, MPI_INT, MPI_COMM_WORLD);
     if (strcmp(how, "later") != 0)
         return MPI_Allreduce(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     code = MPI_Iallreduce(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
@@ -69,7 +73,7 @@ int main(int argc, char **argv)
         if (rank == 2 && i == 100)
             end_part(how);
         begin = MPI_Wtime();
-        code = allreduce(&one, &sum, how);
+        code = communicate(&one, &sum, how);
     }
     printf("rank %d: %s after %.2f s\n", rank, code == MPI_SUCCESS ? "no error" : "an error, as it must be",
            MPI_Wtime() - begin);

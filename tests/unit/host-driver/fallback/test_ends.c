@@ -37,14 +37,16 @@ static int until_it_fails(struct team_member *member, banyan_status_t wanted, co
 {
     banyan_status_t status = BANYAN_OK;
     uint64_t begin_ns = 0;
+    double took;
 
     for (int i = 0; i < 1000000 && status == BANYAN_OK; i++) {
         begin_ns = by_clock_ns();
         status =
             banyan_allreduce(member->comm, send_buffer, recv_buffer, 1u << (i % 17), BANYAN_F32, BANYAN_SUM);
     }
-    if ((double)(by_clock_ns() - begin_ns) / 1e9 > TIMEOUT + 1)
-        return member_wrong(member, "took %.1f s to see it", (double)(by_clock_ns() - begin_ns) / 1e9);
+    took = (double)(by_clock_ns() - begin_ns) / 1e9;
+    if (took > TIMEOUT + 1 || (getenv("BANYAN_WAIT") != NULL && took < TIMEOUT))
+        return member_wrong(member, "took %.1f s to see it", took);
     if (status != wanted)
         return member_wrong(member, "%s (%d): %s", banyan_strerror(status), status, banyan_last_error());
     if (strstr(banyan_last_error(), said) == NULL)
@@ -142,6 +144,50 @@ static void the_first_to_lose_patience_names_the_stopped_rank_and_not_its_neighb
 
     (void)state;
     team_run(&team, 6, suffer_impatiently, &signal_number);
+    expect_right_but_culprit(&team);
+}
+
+/* A rank that computes for longer than BANYAN_TIMEOUT before its next call. */
+static int compute(struct team_member *member)
+{
+    int wrong;
+
+    setenv("BANYAN_TIMEOUT", "0.5", 1);
+    setenv("BANYAN_WAIT", "30", 1);
+    wrong = member_open(member);
+    for (int i = 0; i < 3 && !wrong; i++) {
+        if (member->rank == CULPRIT && i > 0)
+            usleep(2000000);
+        if (banyan_allreduce(member->comm, send_buffer, recv_buffer, 1u << 16, BANYAN_F32, BANYAN_SUM) !=
+            BANYAN_OK)
+            wrong = member_wrong(member, "call %d: %s", i, banyan_last_error());
+    }
+    member_close(member);
+    return wrong;
+}
+
+static void a_rank_that_computes_for_long_is_waited_for(void **state)
+{
+    (void)state;
+    team_must(2, compute, NULL);
+    team_must(5, compute, NULL);
+}
+
+/* Its machine acknowledges questions, so the limit is BANYAN_WAIT. */
+static int suffer_patiently(struct team_member *member)
+{
+    setenv("BANYAN_TIMEOUT", "0.5", 1);
+    setenv("BANYAN_WAIT", "2", 1);
+    return suffer_stop(member);
+}
+
+static void a_stopped_rank_is_named_after_the_longer_limit(void **state)
+{
+    int signal_number = SIGSTOP;
+    struct team team;
+
+    (void)state;
+    team_run(&team, 3, suffer_patiently, &signal_number);
     expect_right_but_culprit(&team);
 }
 
@@ -432,6 +478,8 @@ int main(void)
         cmocka_unit_test(a_killed_rank_is_named_by_all_others_in_time),
         cmocka_unit_test(a_stopped_rank_is_named_by_all_others_in_time),
         cmocka_unit_test(the_first_to_lose_patience_names_the_stopped_rank_and_not_its_neighbour),
+        cmocka_unit_test(a_rank_that_computes_for_long_is_waited_for),
+        cmocka_unit_test(a_stopped_rank_is_named_after_the_longer_limit),
         cmocka_unit_test(ranks_in_different_operations_are_told),
         cmocka_unit_test(an_abort_ends_the_others_too),
         cmocka_unit_test(a_communicator_says_in_one_line_that_it_is_not_offloaded),
