@@ -46,7 +46,6 @@ struct by_fallback {
     uint64_t moved_ns;           /* last progress */
     uint64_t begun_ns, asked_ns; /* first and last question to the silent peer */
     uint64_t heard_ns;           /* its last answer */
-    uint64_t silent_ns;          /* without progress when the call failed for that */
     uint32_t answered;           /* value of mesh.answered at the last check */
     struct by_mesh_fault held;   /* a fault whose cause may be another one */
     uint64_t held_until_ns;
@@ -194,7 +193,7 @@ static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault
     case BY_ETIMEDOUT:
         snprintf(fallback->text, sizeof(fallback->text),
                  "rank %u (%s) was silent for %.1f s; it is stopped, or has not called this collective",
-                 fault->rank, ip, (double)fallback->silent_ns / 1e9);
+                 fault->rank, ip, (double)(by_clock_ns() - fallback->moved_ns) / 1e9);
         break;
     case BY_EMISMATCH:
         snprintf(fallback->text, sizeof(fallback->text),
@@ -459,7 +458,6 @@ static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
     if (silent_ns < limit_ns + (heard ? grace_ns : 0) || now_ns - fallback->begun_ns < grace_ns)
         return;
     fault.rank = heard ? by_mesh_suspect(mesh) : by_mesh_peer(mesh);
-    fallback->silent_ns = silent_ns;
     fail(fallback, &fault);
 }
 

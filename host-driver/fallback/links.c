@@ -271,6 +271,16 @@ void by_links_ask(struct by_host_mesh *mesh, uint32_t peer)
         dial(mesh, BY_CHANNEL_CONTROL, peer, &ignored);
 }
 
+int by_links_notices(const struct by_host_mesh *mesh, uint32_t peer)
+{
+    const struct by_host_link *link;
+
+    if (mesh->control[peer] >= 0 || mesh->links == NULL)
+        return mesh->control[peer];
+    link = link_of(mesh, BY_CHANNEL_CONTROL, peer);
+    return link->greeted ? link->dial : -1;
+}
+
 /* Takes a connection that another rank has opened. */
 static void take(struct by_host_mesh *mesh, const struct by_hello *hello, int fd)
 {

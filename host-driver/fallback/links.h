@@ -47,6 +47,9 @@ void by_links_close(struct by_host_mesh *mesh);
 void by_links_need(struct by_host_mesh *mesh, struct by_mesh_fault *fault);
 /* Begins a connection for notices; does nothing if there is one. */
 void by_links_ask(struct by_host_mesh *mesh, uint32_t peer);
+/* Returns the connection for notices to that rank, or one that the rank has yet to accept: it reads
+ * notices there after it has. -1: there is none. */
+int by_links_notices(const struct by_host_mesh *mesh, uint32_t peer);
 /* Handles an event of the epoll set, other than BY_WATCH_NOTICES. */
 void by_links_hear(struct by_host_mesh *mesh, enum by_watched what, uint32_t rank,
                    struct by_mesh_fault *fault);

@@ -29,15 +29,16 @@ enum notice_kind {
 static void tell(struct by_host_mesh *mesh, uint32_t to, enum notice_kind kind, uint32_t rank, int error)
 {
     uint8_t notice[BY_NOTICE_BYTES];
+    int fd = by_links_notices(mesh, to);
 
-    if (mesh->control[to] < 0 || mesh->gone[to])
+    if (fd < 0 || mesh->gone[to])
         return;
     by_put32(notice, MAGIC);
     by_put32(notice + 4, kind);
     by_put32(notice + 8, rank);
     by_put32(notice + 12, (uint32_t)error);
     /* A rank sends few notices: if one does not fit, the peer is not reading. */
-    (void)!send(mesh->control[to], notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)!send(fd, notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 uint32_t by_mesh_peer(const struct by_host_mesh *mesh)
@@ -56,7 +57,7 @@ void by_mesh_ask(struct by_host_mesh *mesh)
 
     if (peer == mesh->rank)
         return;
-    by_links_ask(mesh, peer); /* which, if it opens a connection, leaves this question out */
+    by_links_ask(mesh, peer);
     tell(mesh, peer, KIND_ASK, mesh->rank, 0);
 }
 
@@ -64,9 +65,9 @@ bool by_mesh_lives(const struct by_host_mesh *mesh, uint32_t rank, uint64_t ns)
 {
     struct tcp_info info = {0};
     socklen_t bytes = sizeof(info);
+    int fd = by_links_notices(mesh, rank);
 
-    if (mesh->control[rank] < 0 || mesh->gone[rank] ||
-        getsockopt(mesh->control[rank], IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0)
+    if (fd < 0 || mesh->gone[rank] || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0)
         return false;
     return info.tcpi_last_ack_recv * UINT64_C(1000000) < ns;
 }

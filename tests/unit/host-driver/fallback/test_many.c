@@ -182,6 +182,8 @@ static void an_all_to_all_among_more_than_128_ranks_has_one_connection_for_a_pai
 
 /* ---- errors, in smaller teams that connect like large ones */
 
+static uint64_t absent_ns;
+
 /* The communicator's part that runs calls between hosts. */
 static int open_fallback(struct team_member *member, enum by_way way, struct by_fallback **fallback)
 {
@@ -190,7 +192,8 @@ static int open_fallback(struct team_member *member, enum by_way way, struct by_
                                         .key = 1,
                                         .way = way,
                                         .reach = BY_REACH_SCHEDULES,
-                                        .stall_ns = (uint64_t)(TIMEOUT * 1e9)};
+                                        .stall_ns = (uint64_t)(TIMEOUT * 1e9),
+                                        .absent_ns = absent_ns};
 
     if (by_meeting_read(&meeting) != 0 || by_fallback_open(&config, fallback) != 0)
         return member_wrong(member, "%s", banyan_last_error());
@@ -296,6 +299,36 @@ static void a_rank_with_too_few_files_gets_equal_shares_and_is_named_in_other_fo
     team_must(SMALL_TEAM, run_with_few_files, NULL);
 }
 
+/* The culprit computes for longer than the first limit, and most of the others have no connection
+ * to it. */
+static int compute(struct team_member *member)
+{
+    struct by_fallback *fallback;
+    struct many_buffers buffers;
+    int wrong = open_fallback(member, BY_WAY_CIRCULANT, &fallback), error;
+
+    if (wrong)
+        return wrong;
+    allocate(&buffers, member->count);
+    fill(&buffers, member->rank, member->count);
+    if (member->rank == CULPRIT)
+        usleep((useconds_t)((TIMEOUT + 3) * 1e6));
+    error = run_alltoallv(fallback, member, &buffers);
+    if (error != 0)
+        wrong = member_wrong(member, "%d: %s", error, by_fallback_text(fallback));
+    release(&buffers);
+    by_fallback_close(fallback);
+    return wrong;
+}
+
+static void a_rank_that_computes_is_waited_for_by_ranks_without_a_connection_to_it(void **state)
+{
+    (void)state;
+    absent_ns = UINT64_C(60000000000);
+    team_must(SMALL_TEAM, compute, NULL);
+    absent_ns = 0;
+}
+
 /* The culprit ends before it has sent; most of the others have no connection to it. */
 static int lose_one(struct team_member *member)
 {
@@ -391,6 +424,7 @@ int main(void)
         cmocka_unit_test(forms_with_v_run_among_512_ranks),
         cmocka_unit_test(an_all_to_all_among_more_than_128_ranks_has_one_connection_for_a_pair),
         cmocka_unit_test(a_rank_with_too_few_files_gets_equal_shares_and_is_named_in_other_forms),
+        cmocka_unit_test(a_rank_that_computes_is_waited_for_by_ranks_without_a_connection_to_it),
         cmocka_unit_test(a_killed_rank_is_named_by_all_others),
         cmocka_unit_test(a_stopped_rank_is_named_by_all_others),
     };
