@@ -83,6 +83,16 @@ void by_groups_create(struct by_daemon *daemon, uint16_t parent, uint32_t node, 
     reply(daemon, context, error, NULL, problem.text);
 }
 
+void by_groups_refused(struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->job_count; i++) {
+        struct by_job *job = daemon->jobs[i];
+
+        if (job->lone_ms != 0 && daemon->now_ms - job->lone_ms >= BY_GROUPS_SPARE_MS)
+            job->is_seen = true;
+    }
+}
+
 /* The end of a job failed, for example because a switch does not answer: it is tried again. */
 static void on_ended(struct by_daemon *daemon, void *context, int error, const struct by_job *ended,
                      const char *text)

@@ -354,6 +354,8 @@ static void on_group(struct by_daemon *daemon, void *context, int error, const s
 {
     struct members_peer *peer = daemon->members != NULL ? daemon->members->peers : NULL;
 
+    if (job == NULL)
+        by_groups_refused(daemon);
     while (peer != NULL && peer->id != (uintptr_t)context)
         peer = peer->next;
     if (peer == NULL || peer->dead)

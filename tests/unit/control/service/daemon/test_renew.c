@@ -340,6 +340,22 @@ static void a_job_that_no_host_has_used_yet_waits_longer(void **state)
     rig_close(rig);
 }
 
+static void a_job_that_no_host_has_used_yet_ends_if_another_one_is_refused(void **state)
+{
+    struct rig *rig = rig_open();
+
+    (void)state;
+    rig->jobs[2].spec.is_group = true;
+    groups_tick(rig, 0, 0);
+    groups_tick(rig, BY_GROUPS_SPARE_MS - 1, 0);
+    by_groups_refused(&rig->daemon);
+    groups_tick(rig, 0, 0); /* its hosts may still connect again */
+    groups_tick(rig, 1, 0);
+    by_groups_refused(&rig->daemon);
+    groups_tick(rig, 0, 3);
+    rig_close(rig);
+}
+
 static void other_jobs_and_states_are_left_alone(void **state)
 {
     static const enum by_job_state states[] = {BY_JOB_STARTING, BY_JOB_RECOVERING, BY_JOB_ENDING};
@@ -377,6 +393,7 @@ int main(void)
         cmocka_unit_test(communicators_that_cannot_be_are_refused),
         cmocka_unit_test(a_job_without_hosts_ends_after_a_while),
         cmocka_unit_test(a_job_that_no_host_has_used_yet_waits_longer),
+        cmocka_unit_test(a_job_that_no_host_has_used_yet_ends_if_another_one_is_refused),
         cmocka_unit_test(other_jobs_and_states_are_left_alone),
     };
 
