@@ -254,8 +254,12 @@ static void add_request(struct by_daemon *daemon, struct jobs_request *request)
     struct by_jobs *jobs = daemon->requests;
 
     if (jobs->count == BY_JOBS_REQUESTS_MAX) {
+        char text[80];
+
+        snprintf(text, sizeof(text),
+                 "%u requests for jobs are waiting, the limit of banyand: repeat it later", jobs->count);
         by_job_spec_free(&request->spec);
-        answer(daemon, request, BY_EBUSY, NULL, "too many requests are waiting: try again later");
+        answer(daemon, request, BY_EBUSY, NULL, text);
         return;
     }
     jobs->waiting[jobs->count++] = *request;

@@ -7,8 +7,9 @@
 
 #include "control/service/daemon/daemon.h"
 
-/* Maximum number of queued requests (count). */
-#define BY_JOBS_REQUESTS_MAX 32u
+/* Maximum number of queued requests (count): more than a program that splits into as many groups as
+ * it may, and ends them, makes. */
+#define BY_JOBS_REQUESTS_MAX 256u
 
 /* Reports the result of a request: `error` 0 and the job (NULL when it has ended), or `text`. */
 typedef void by_jobs_reply_fn(struct by_daemon *daemon, void *context, int error, const struct by_job *job,

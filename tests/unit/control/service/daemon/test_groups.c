@@ -239,6 +239,26 @@ static void a_restarted_daemon_still_ends_the_job_of_a_communicator(void **state
     assert_int_equal(rig_stop(&daemon), 0);
 }
 
+/* A split of a program into many groups. */
+static void as_many_jobs_as_are_allowed_may_be_requested_at_once(void **state)
+{
+    struct rig_daemon daemon = start("48");
+    int fd[48];
+
+    (void)state;
+    for (unsigned i = 0; i < 48; i++)
+        fd[i] = ask("h0", 1, 3, 11 + i);
+    for (unsigned i = 0; i < 48; i++) {
+        struct by_member_frame frame = hear(fd[i]);
+
+        if (frame.type != BY_MEMBER_WELCOME)
+            fail_msg("request %u: type %u, %.*s", i, frame.type, (int)frame.bytes, (const char *)frame.data);
+    }
+    for (unsigned i = 0; i < 48; i++)
+        close(fd[i]);
+    assert_int_equal(rig_stop(&daemon), 0);
+}
+
 static void a_request_that_cannot_be_served_is_refused_with_the_reason(void **state)
 {
     struct rig_daemon daemon = start("64");
@@ -267,6 +287,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(the_job_of_a_communicator_ends_when_its_programs_die_in_a_recovery,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_restarted_daemon_still_ends_the_job_of_a_communicator, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(as_many_jobs_as_are_allowed_may_be_requested_at_once, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_request_that_cannot_be_served_is_refused_with_the_reason, set_up,
                                         tear_down),
