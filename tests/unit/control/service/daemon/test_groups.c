@@ -239,6 +239,28 @@ static void a_restarted_daemon_still_ends_the_job_of_a_communicator(void **state
     assert_int_equal(rig_stop(&daemon), 0);
 }
 
+/* Job 1 would wait until the push to the silent switch ends by its timeout. */
+static void a_job_that_is_made_gives_way_when_a_running_one_loses_a_switch(void **state)
+{
+    struct rig_daemon daemon = rig_start(
+        &rig, (const char *[]){"--members", members, "--job", "1=allreduce", "--timeout", "60", NULL});
+    struct by_member_frame frame;
+    int fd;
+
+    (void)state;
+    rig_await(&daemon, "job 1 runs");
+    rig.fake[1]->silent = 1;
+    fd = ask("h0", 1, 3, 11);
+    rig_await(&daemon, "switch x1 is down: no answer for ");
+    rig_await(&daemon, "the job waits for a path");
+    rig.fake[1]->silent = 0;
+    rig_await(&daemon, "job 1 is in generation ");
+    frame = hear(fd);
+    assert_int_equal(frame.type, BY_MEMBER_FAIL);
+    close(fd);
+    assert_int_equal(rig_stop(&daemon), 0);
+}
+
 /* A split of a program into many groups. */
 static void as_many_jobs_as_are_allowed_may_be_requested_at_once(void **state)
 {
@@ -288,6 +310,8 @@ int main(int argc, char **argv)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_restarted_daemon_still_ends_the_job_of_a_communicator, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_job_that_is_made_gives_way_when_a_running_one_loses_a_switch,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(as_many_jobs_as_are_allowed_may_be_requested_at_once, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_request_that_cannot_be_served_is_refused_with_the_reason, set_up,
