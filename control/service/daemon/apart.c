@@ -79,21 +79,26 @@ struct received {
 };
 
 /* Reads until the child closes its end. Returns 0, BY_ETIMEDOUT or BY_EABORTED. */
-static int receive(const struct by_apart *apart, int fd, struct received *received)
+static int receive(const struct by_apart *apart, int fd, struct received *received,
+                   struct by_problem *problem)
 {
     uint64_t end = now_ms() + apart->limit_ms, now;
-    struct pollfd fds[2] = {{.fd = apart->stop_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    struct pollfd fds[3] = {{.fd = apart->stop_fd, .events = POLLIN},
+                            {.fd = apart->yield_fd > 0 ? apart->yield_fd : -1, .events = POLLIN},
+                            {.fd = fd, .events = POLLIN}};
     ssize_t count = 1;
 
     while (count != 0) {
         now = now_ms();
         if (now >= end)
-            return BY_ETIMEDOUT;
-        if (poll(fds, 2, (int)(end - now)) < 0)
+            return by_problem_say(problem, BY_ETIMEDOUT, "not complete within %u s", apart->limit_ms / 1000);
+        if (poll(fds, 3, (int)(end - now)) < 0)
             continue;
         if (fds[0].revents != 0)
-            return BY_EABORTED;
-        if (fds[1].revents == 0)
+            return by_problem_say(problem, BY_EABORTED, "cancelled, because banyand ends");
+        if (fds[1].revents != 0)
+            return by_problem_say(problem, BY_EABORTED, "cancelled, because running jobs need plans first");
+        if (fds[2].revents == 0)
             continue;
         if (received->room - received->size < 4096) {
             received->room = 2 * received->room + 65536;
@@ -143,16 +148,12 @@ int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, 
     error = child < 0 ? by_problem_say(problem, BY_EIO, "cannot start a process: %s", strerror(errno)) : 0;
     close(ends[1]);
     if (error == 0) {
-        error = receive(apart, ends[0], &received);
+        error = receive(apart, ends[0], &received, problem);
         if (error != 0)
             kill(child, SIGKILL);
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
-        if (error == BY_ETIMEDOUT)
-            by_problem_say(problem, error, "not complete within %u s", apart->limit_ms / 1000);
-        else if (error == BY_EABORTED)
-            by_problem_say(problem, error, "cancelled, because banyand ends");
-        else
+        if (error == 0)
             error = take(&received, status, bytes, size, problem);
     }
     close(ends[0]);

@@ -16,6 +16,7 @@
 struct by_apart {
     uint32_t limit_ms; /* after that it is killed */
     int stop_fd;       /* it is killed as soon as this is readable; -1: never */
+    int yield_fd;      /* the same, because other work precedes it; 0: never */
 };
 
 /* The work: writes its result to `out`. Returns 0, or a negative BY_E* with `problem`. */

@@ -46,8 +46,12 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     change->state = daemon->state;
     change->access = daemon->options.access;
     change->access.election_id = daemon->election_id;
+    change->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (change->stop_fd < 0)
+        change->stop_fd = 0; /* then plans and pushes end only with their time limits */
     change->apart = (struct by_apart){.limit_ms = daemon->options.plan_limit_s * 1000,
-                                      .stop_fd = by_work_stop_fd(daemon->work)};
+                                      .stop_fd = by_work_stop_fd(daemon->work),
+                                      .yield_fd = change->stop_fd};
     avoid_distrusted(daemon, &loss);
     by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
     by_fabric_loss_free(&loss);
@@ -407,16 +411,18 @@ static void push_done(struct by_daemon *daemon, struct by_task *task)
 
 void by_change_push(struct by_daemon *daemon, struct by_change *change, by_change_fn *pushed)
 {
+    eventfd_t stops;
+
     daemon->change = change;
     change->pushed = pushed;
     change->task = (struct by_task){.run = run_push, .done = push_done};
     if (change->stop_fd > 0)
-        close(change->stop_fd);
-    change->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (change->stop_fd < 0)
-        change->stop_fd = 0; /* then a push ends only with its timeouts */
+        eventfd_read(change->stop_fd, &stops); /* of the plans, or of an earlier push */
     change->access.stop_fd = change->stop_fd;
     change->push_id = change->access.push_id = by_push_election();
+    free(change->targets);
+    free(change->target_nodes);
+    free(change->nonces);
     change->targets = by_alloc(daemon->switch_count, sizeof(*change->targets));
     change->target_nodes = by_alloc(daemon->switch_count, sizeof(*change->target_nodes));
     change->nonces = by_alloc(daemon->topology->node_count, sizeof(*change->nonces));
@@ -451,6 +457,12 @@ void by_change_stop(struct by_change *change)
 {
     if (change->stop_fd > 0)
         eventfd_write(change->stop_fd, 1);
+}
+
+void by_change_yield(struct by_change *change)
+{
+    if (change->targets == NULL)
+        by_change_stop(change);
 }
 
 void by_change_adopt(struct by_daemon *daemon, struct by_change *change)

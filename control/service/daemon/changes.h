@@ -25,6 +25,9 @@ bool by_change_has_target(const struct by_change *change, uint32_t node);
 /* Ends a push that is under way, because a switch to which it goes is down: it fails soon, and
  * `settled` is false. */
 void by_change_stop(struct by_change *change);
+/* Ends the plans that a change of another module waits for, because recovery needs its room: its
+ * jobs get BY_EABORTED. Does nothing during a push. */
+void by_change_yield(struct by_change *change);
 /* Moves the new tables to jobs and switches and frees the old ones. Call it after a push without
  * error. */
 void by_change_adopt(struct by_daemon *daemon, struct by_change *change);

@@ -91,6 +91,27 @@ static void answer(struct by_daemon *daemon, struct jobs_request *request, int e
     request->reply = NULL;
 }
 
+/* A recovery needs the room of the current request's change: ends it, and starts the request again
+ * after the recovery. */
+static void repeat_later(struct by_daemon *daemon, struct by_change *change, struct by_job *job)
+{
+    struct by_jobs *jobs = daemon->requests;
+
+    by_change_free(change);
+    daemon->change = NULL;
+    if (jobs->current.create) {
+        jobs->current.spec = job->spec;
+        job->spec.member = NULL;
+        by_jobs_remove(daemon, job);
+    } else {
+        job->state = jobs->current.failed ? BY_JOB_FAILED : BY_JOB_RUNNING;
+        job->is_kept = true;
+    }
+    memmove(&jobs->waiting[1], &jobs->waiting[0], jobs->count++ * sizeof(jobs->waiting[0]));
+    jobs->waiting[0] = jobs->current;
+    jobs->current.reply = NULL;
+}
+
 /* Ends the change of the current request and reports the result. */
 static void finish(struct by_daemon *daemon, struct by_change *change, int error, const char *text)
 {
@@ -98,6 +119,11 @@ static void finish(struct by_daemon *daemon, struct by_change *change, int error
     struct by_job *job = by_jobs_find(daemon, request->job);
     char copy[500];
 
+    if (error == BY_EABORTED && job != NULL && !daemon->ending &&
+        daemon->requests->count < BY_JOBS_REQUESTS_MAX) {
+        repeat_later(daemon, change, job);
+        return;
+    }
     snprintf(copy, sizeof(copy), "%s", text);
     by_change_free(change);
     daemon->change = NULL;

@@ -419,10 +419,14 @@ static void step(struct by_daemon *daemon)
         by_change_push(daemon, recovery->change, on_pushed);
         return;
     }
-    if (recovery->plan_wanted && daemon->change == NULL && daemon->start == NULL) {
-        recovery->plan_wanted = false;
-        start_plan(daemon);
+    if (!recovery->plan_wanted || daemon->start != NULL)
+        return;
+    if (daemon->change != NULL) {
+        by_change_yield(daemon->change);
+        return;
     }
+    recovery->plan_wanted = false;
+    start_plan(daemon);
 }
 
 /* Whether a push takes so long that one of its switches may have failed. Ranks are frozen and do

@@ -27,19 +27,29 @@
 /* Timeout of every wait (milliseconds); a loaded machine is slow. */
 #define PATIENCE_MS 10000
 
+static void describe(struct daemon_rig *rig, const char *links)
+{
+    FILE *stream = fopen(rig->file, "w");
+
+    assert_non_null(stream);
+    rig->topology = bench_topology("h0 h1 x0* x1*", links);
+    by_topology_write(rig->topology, stream);
+    fclose(stream);
+}
+
+void rig_double(struct daemon_rig *rig)
+{
+    by_topology_free(rig->topology);
+    describe(rig, "h0-x0 h1-x0 h0-x1 h1-x1");
+}
+
 void rig_open(struct daemon_rig *rig)
 {
-    FILE *stream;
-
     *rig = (struct daemon_rig){.folder = "/tmp/by-test-daemon-XXXXXX"};
     assert_non_null(mkdtemp(rig->folder));
     snprintf(rig->file, sizeof(rig->file), "%s/fabric.json", rig->folder);
     snprintf(rig->state, sizeof(rig->state), "%s/state", rig->folder);
-    rig->topology = bench_topology("h0 h1 x0* x1*", "h0-x0 x0-x1 x1-h1");
-    stream = fopen(rig->file, "w");
-    assert_non_null(stream);
-    by_topology_write(rig->topology, stream);
-    fclose(stream);
+    describe(rig, "h0-x0 x0-x1 x1-h1");
     rig->fake[0] = fake_start("x0", 4096, IMAGE_MAX);
     rig->fake[1] = fake_start("x1", 4096, IMAGE_MAX);
 }

@@ -28,6 +28,9 @@ void rig_open(struct daemon_rig *rig);
 void rig_close(struct daemon_rig *rig);
 /* Removes a folder and what it contains. Returns 0, or -1 with errno set. */
 int rig_remove(const char *folder);
+/* Replaces the fabric, before any daemon runs: both hosts are at both switches, so that each can
+ * fail. */
+void rig_double(struct daemon_rig *rig);
 /* Starts banyand for the rig's switches with its store and with `more` options
  * (NULL-terminated). */
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);

@@ -122,6 +122,11 @@ static void it_ends_by_its_limit_or_when_it_is_stopped(void **state)
     assert_null(bytes);
     assert_string_equal(problem.text, "cancelled, because banyand ends");
     no_child_is_left();
+    apart.stop_fd = -1;
+    apart.yield_fd = stop_fd;
+    assert_int_equal(by_apart_run(&apart, spin, &turns, &bytes, &size, &problem), BY_EABORTED);
+    assert_string_equal(problem.text, "cancelled, because running jobs need plans first");
+    no_child_is_left();
     close(stop_fd);
 }
 

@@ -58,21 +58,14 @@ static void a_push_to_a_switch_that_is_down_is_stopped(void **state)
     rig_close(&rig);
 }
 
-/* Both hosts are at both switches, so that each can fail. */
 static void a_plan_that_was_made_in_advance_is_pushed_after_the_failure(void **state)
 {
     struct daemon_rig rig;
     struct rig_daemon daemon;
-    FILE *stream;
 
     (void)state;
     rig_open(&rig);
-    by_topology_free(rig.topology);
-    rig.topology = bench_topology("h0 h1 x0* x1*", "h0-x0 h1-x0 h0-x1 h1-x1");
-    stream = fopen(rig.file, "w");
-    assert_non_null(stream);
-    by_topology_write(rig.topology, stream);
-    fclose(stream);
+    rig_double(&rig);
     daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
     rig_await(&daemon, "job 1: plans for 6 single failures are made"); /* 2 switches, 4 links */
     rig.fake[1]->silent = 1;
