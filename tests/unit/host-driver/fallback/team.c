@@ -18,17 +18,19 @@
 
 #define LIMIT_SECONDS 100 /* SIGALRM ends a member that hangs */
 
-/* Returns a port that is unused now. */
-static uint16_t free_port(void)
+/* Returns a port that is unused, and a socket that keeps it from all programs but those that set
+ * SO_REUSEADDR and listen, as rank 0 does. */
+static uint16_t hold_port(int *fd)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int one = 1;
 
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
-    close(fd);
+    *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(*fd >= 0);
+    assert_int_equal(bind(*fd, (struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+    assert_int_equal(getsockname(*fd, (struct sockaddr *)&address, &bytes), 0);
     return ntohs(address.sin_port);
 }
 
@@ -54,13 +56,14 @@ static _Noreturn void live(uint32_t rank, uint32_t count, member_fn *body, const
 void team_run(struct team *team, uint32_t count, member_fn *body, const void *argument)
 {
     uint64_t begin_ns = by_clock_ns();
+    int held;
 
     assert_true(count <= TEAM_RANKS_MAX);
     memset(team, 0, sizeof(*team));
     team->count = count;
     set_number("WORLD_SIZE", count);
     setenv("MASTER_ADDR", "127.0.0.1", 1);
-    set_number("MASTER_PORT", free_port());
+    set_number("MASTER_PORT", hold_port(&held));
     setenv("BANYAN_LOG", "0", 0);
     setenv("BANYAN_TIMEOUT", "20", 0);
     fflush(stdout);
@@ -73,6 +76,7 @@ void team_run(struct team *team, uint32_t count, member_fn *body, const void *ar
     }
     for (uint32_t rank = 0; rank < count; rank++)
         assert_int_equal(waitpid(team->process[rank], &team->status[rank], 0), team->process[rank]);
+    close(held);
     team->seconds = (double)(by_clock_ns() - begin_ns) / 1e9;
 }
 
