@@ -609,8 +609,10 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
     bool is_link = event->kind == BY_EVENT_LINK_DOWN || event->kind == BY_EVENT_LINK_UP, is_lost;
 
     /* A job that has ended is forgotten before another one can get its number. */
-    if (daemon->recovery != NULL && event->kind == BY_EVENT_PUSHED)
+    if (daemon->recovery != NULL && event->kind == BY_EVENT_PUSHED) {
         sync_jobs(daemon);
+        step(daemon); /* the change has left its room, which the next request would take */
+    }
     if (daemon->recovery == NULL || event->kind >= sizeof(types) / sizeof(types[0]) ||
         types[event->kind] == 0)
         return;
