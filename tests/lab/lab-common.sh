@@ -206,7 +206,15 @@ address_list() {
     for ((i = 2; i <= $1; i++)); do list=$list,$subnet.$i; done
     echo "$list"
 }
-outside_down() { ip netns delete "$outside" 2>/dev/null; }
+# Links first: the kernel removes those of a deleted namespace later, and another one could not be
+# made meanwhile.
+outside_down() {
+    local link
+    for link in $(ip -n "$outside" -o link show type veth 2>/dev/null | sed -E 's/^[0-9]+: ([^@:]+).*/\1/'); do
+        ip -n "$outside" link del "$link"
+    done
+    ip netns delete "$outside" 2>/dev/null
+}
 # monitor COMMAND...: sends a command to QEMU's monitor, at $monitor_path or $dir/c.monitor.
 monitor() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => shift) or die "no monitor: $!\n"; print $s "@ARGV\n"; $s->flush; sleep 1' "${monitor_path:-$dir/c.monitor}" "$@"; }
 # Lists what is left of the labs of this script; their namespaces carry the ID of the process that
