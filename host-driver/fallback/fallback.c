@@ -121,7 +121,7 @@ int by_fallback_open(const struct by_fallback_config *config, struct by_fallback
         return by_fail(BY_ENOMEM, "no memory for collectives between hosts: %zu bytes", sizeof(*fallback));
     fallback->peers.listener = fallback->mesh.watch = -1;
     fallback->stall_ns = config->stall_ns;
-    fallback->absent_ns = config->absent_ns > config->stall_ns ? config->absent_ns : config->stall_ns;
+    fallback->absent_ns = config->absent_ns;
     error = open_team(&fallback->team, config);
     pieces = by_team_pieces(&fallback->team);
     if (error == 0) {
@@ -409,10 +409,16 @@ static bool go_on(struct by_fallback *fallback)
     return true;
 }
 
-/* Returns the time that has passed without progress, or the time limit if that is longer. */
+/* Returns the time that has passed without progress. */
+static uint64_t silence(const struct by_fallback *fallback, uint64_t now_ns)
+{
+    return now_ns > fallback->moved_ns ? now_ns - fallback->moved_ns : 0;
+}
+
+/* The same, or the time limit if that is longer. */
 static uint64_t patience(const struct by_fallback *fallback, uint64_t now_ns)
 {
-    uint64_t silent_ns = now_ns > fallback->moved_ns ? now_ns - fallback->moved_ns : 0;
+    uint64_t silent_ns = silence(fallback, now_ns);
 
     return silent_ns > fallback->stall_ns ? silent_ns : fallback->stall_ns;
 }
@@ -427,7 +433,7 @@ static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
 {
     struct by_host_mesh *mesh = &fallback->mesh;
     uint64_t limit_ns = fallback->stall_ns;
-    uint64_t silent_ns = now_ns > fallback->moved_ns ? now_ns - fallback->moved_ns : 0;
+    uint64_t silent_ns = silence(fallback, now_ns);
     uint64_t grace_ns = limit_ns / 4 < GRACE_MAX_NS ? limit_ns / 4 : GRACE_MAX_NS;
     uint64_t recent_ns = patience(fallback, now_ns) / 4;
     struct by_mesh_fault fault = {.error = BY_ETIMEDOUT};

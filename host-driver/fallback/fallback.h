@@ -28,7 +28,7 @@ struct by_fallback_config {
     /* a call without progress for this long fails; also the time to wait for other ranks to
      * connect */
     uint64_t stall_ns;
-    /* the same for a call that waits for ranks whose machines answer; at least stall_ns */
+    /* the same for a call that waits for ranks whose machines answer; ignored below stall_ns */
     uint64_t absent_ns;
 };
 

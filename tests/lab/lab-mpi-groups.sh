@@ -8,7 +8,7 @@ need_root
 . "$(dirname "$0")/mpi-common.sh"
 
 fabric_up --controller || { fail "a lab with banyand and a network beside it" "$dir/up.out"; finish; }
-# In the session of this script, they would get a ninth of the processors beside eight ranks.
+# In the session of this script they would share a ninth of the processors beside eight ranks.
 sessions() { sed -nE 's/^process ([0-9]+) .*/\1/p' "/run/banyan/lab-$lab/state" | xargs ps -o pid=,sid= -p | awk '$1 != $2 { other = 1 } END { exit NR < 2 || other }'; }
 check "each process of the lab leads a session" sessions
 for mpi in openmpi mpich; do

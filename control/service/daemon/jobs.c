@@ -91,6 +91,13 @@ static void answer(struct by_daemon *daemon, struct jobs_request *request, int e
     request->reply = NULL;
 }
 
+/* A job whose end failed goes on. */
+static void keep(struct by_job *job, const struct jobs_request *request)
+{
+    job->state = request->failed ? BY_JOB_FAILED : BY_JOB_RUNNING;
+    job->is_kept = true;
+}
+
 /* A recovery needs the room of the current request's change: ends it, and starts the request again
  * after the recovery. */
 static void repeat_later(struct by_daemon *daemon, struct by_change *change, struct by_job *job)
@@ -104,8 +111,7 @@ static void repeat_later(struct by_daemon *daemon, struct by_change *change, str
         job->spec.member = NULL;
         by_jobs_remove(daemon, job);
     } else {
-        job->state = jobs->current.failed ? BY_JOB_FAILED : BY_JOB_RUNNING;
-        job->is_kept = true;
+        keep(job, &jobs->current);
     }
     memmove(&jobs->waiting[1], &jobs->waiting[0], jobs->count++ * sizeof(jobs->waiting[0]));
     jobs->waiting[0] = jobs->current;
@@ -139,8 +145,7 @@ static void finish(struct by_daemon *daemon, struct by_change *change, int error
         by_jobs_remove(daemon, job);
         job = NULL;
     } else if (job != NULL) {
-        job->state = request->failed ? BY_JOB_FAILED : BY_JOB_RUNNING;
-        job->is_kept = true;
+        keep(job, request);
     }
     answer(daemon, request, error, job, copy);
 }

@@ -590,13 +590,6 @@ static void begin(struct by_daemon *daemon)
             give(daemon, (struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = l});
 }
 
-/* Stops a push to a switch that is down. */
-static void stop_push(struct by_change *change, uint32_t node)
-{
-    if (by_change_has_target(change, node))
-        by_change_stop(change);
-}
-
 void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
@@ -606,7 +599,7 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
                                                  [BY_EVENT_LINK_DOWN] = BY_RECOVER_LINK_DOWN,
                                                  [BY_EVENT_LINK_UP] = BY_RECOVER_LINK_UP,
                                                  [BY_EVENT_TICK] = BY_RECOVER_TICK};
-    bool is_link = event->kind == BY_EVENT_LINK_DOWN || event->kind == BY_EVENT_LINK_UP, is_lost;
+    bool is_link = event->kind == BY_EVENT_LINK_DOWN || event->kind == BY_EVENT_LINK_UP;
 
     /* A job that has ended is forgotten before another one can get its number. */
     if (daemon->recovery != NULL && event->kind == BY_EVENT_PUSHED) {
@@ -619,14 +612,14 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
     sync_jobs(daemon);
     if (!daemon->recovery->begun)
         begin(daemon);
-    is_lost = event->kind == BY_EVENT_SWITCH_DOWN || event->kind == BY_EVENT_SWITCH_GONE;
-    if (is_lost && daemon->recovery->pushing_ms != 0)
-        stop_push(daemon->recovery->change, event->node);
     give(daemon,
          (struct by_recover_event){.type = types[event->kind], .what = is_link ? event->link : event->node});
-    /* Running jobs do not wait until a push for another one has reached its time limit. */
-    if (is_lost && daemon->recovery->plan_wanted && daemon->change != NULL)
-        stop_push(daemon->change, event->node);
+    /* Running jobs do not wait until a push, of recovery or for another job, has reached its time
+     * limit. */
+    if ((event->kind == BY_EVENT_SWITCH_DOWN || event->kind == BY_EVENT_SWITCH_GONE) &&
+        (daemon->recovery->pushing_ms != 0 || daemon->recovery->plan_wanted) && daemon->change != NULL &&
+        by_change_has_target(daemon->change, event->node))
+        by_change_stop(daemon->change);
     step(daemon);
 }
 
