@@ -78,7 +78,7 @@ struct by_dp_groups *by_groups_open(struct by_port *ports, unsigned port_count)
     int error;
 
     for (unsigned i = 0; i < port_count; i++)
-        able += ports[i].gso && by_gso_cuts(ports[i].gso);
+        able += ports[i].gso && by_gso_sends_batches(ports[i].gso);
     if (able < 2)
         return NULL;
     groups = calloc(1, sizeof *groups);
@@ -89,7 +89,7 @@ struct by_dp_groups *by_groups_open(struct by_port *ports, unsigned port_count)
     if (error != 0)
         refuse(step, error);
     for (unsigned i = 0; i < port_count && error == 0; i++)
-        if (ports[i].gso && by_gso_cuts(ports[i].gso) && !serve(groups, i))
+        if (ports[i].gso && by_gso_sends_batches(ports[i].gso) && !serve(groups, i))
             error = -EIO;
     if (error == 0)
         return groups;

@@ -1,8 +1,8 @@
 /*
- * Groups of children that receive the same results, on ports that send GSO batches (driver ring).
- * The frames queued for a group are passed to the kernel once; the kernel makes the copies
- * (offload/linux/copies.h). Groups follow from what the engine sends, are created on first use, and
- * are dropped when the table changes. Neighbours: replicate.c, loop.c. Loop's thread.
+ * Groups of children that receive the same results, on ports that send GSO batches (drivers ring
+ * and gso). The frames queued for a group are passed to the kernel once; the kernel makes the
+ * copies (offload/linux/copies.h). Groups follow from what the engine sends, are created on first
+ * use, and are dropped when the table changes. Neighbours: replicate.c, loop.c. Loop's thread.
  */
 #ifndef BY_DATAPLANE_GROUP_H
 #define BY_DATAPLANE_GROUP_H
@@ -23,7 +23,7 @@ struct by_group_counters {
     uint64_t replicated, lost;
 };
 
-/* Serves the ports whose GSO batches are cut before the link, if there are at least two. NULL if
+/* Serves the ports that send GSO batches, if there are at least two. NULL if
  * there are fewer, or if the kernel does not support copies, which is reported. */
 struct by_dp_groups *by_groups_open(struct by_port *ports, unsigned port_count);
 /* Drops queued frames. Accepts NULL. */

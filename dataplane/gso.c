@@ -51,7 +51,7 @@ struct message {
 struct by_gso {
     int fd;
     struct by_ring *ring; /* receives single frames; or NULL: the socket receives batches */
-    bool whole;           /* send frames singly: the link would not cut a batch */
+    bool whole;           /* send frames singly: the link must cut batches, and would not */
     uint32_t stride;      /* expected bytes of a segment */
     uint32_t limit;       /* messages of the next receive call */
     struct rte_mempool *pool;
@@ -495,7 +495,7 @@ int by_gso_copy(const struct by_gso *gso, struct rte_mbuf *const *frames, uint16
     return result == 0 ? n : result;
 }
 
-bool by_gso_cuts(const struct by_gso *gso)
+bool by_gso_sends_batches(const struct by_gso *gso)
 {
-    return gso->ring && !gso->whole;
+    return !gso->whole;
 }

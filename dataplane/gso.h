@@ -44,8 +44,8 @@ uint16_t by_gso_send(struct by_gso *gso, struct rte_mbuf **frames, uint16_t coun
  */
 int by_gso_copy(const struct by_gso *gso, struct rte_mbuf *const *frames, uint16_t count,
                 struct by_copies *copies, const struct by_frame *const *to, unsigned to_count);
-/* Whether the port receives and sends single frames: sent batches are cut before the link. */
-bool by_gso_cuts(const struct by_gso *gso);
+/* Whether the port sends batches, which its link cuts or passes on whole. */
+bool by_gso_sends_batches(const struct by_gso *gso);
 /* Number of received frames that were dropped: no buffer, or malformed. */
 uint64_t by_gso_dropped(struct by_gso *gso);
 /* Whether at least half of the receive ring is in use; false without a ring. */

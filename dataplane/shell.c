@@ -314,9 +314,11 @@ int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config)
 {
     by_batch_open(&shell->batch, &by_shell_batch, shell, shell->engine, shell->port_count);
     if (shell->lends) /* one send call for the results of a round */
-        shell->batch.step_packets = BY_BATCH_MAX;
+        shell->batch.step_packets = BY_BATCH_ROUND;
     by_park_open(&shell->batch.park, shell->parked, BY_PARK_MAX);
     for (unsigned i = 0; i < shell->port_count; i++) {
+        if (shell->ports[i].gso) /* whole batches, so that their results are as long */
+            shell->batch.burst = BY_BATCH_BURST;
         shell->batch.late |= (uint64_t)!by_workers_own(shell, i) << i;
         shell->batch.port[i].is_memory = shell->ports[i].link != NULL;
         shell->batch.port[i].is_untagged = shell->ports[i].kind == BY_PORT_IFACE;

@@ -33,8 +33,8 @@ struct by_shell {
     /* the XDP part of the switch, or NULL: no port has the driver xdp */
     struct by_xdp *xdp;
     struct by_port *group_port; /* with xdp: sends the packets that the kernel replicates */
-    /* groups of children that the kernel serves through rings, or NULL: fewer than two such
-     * ports */
+    /* groups of children that the kernel serves at ports of the drivers ring and gso, or NULL:
+     * fewer than two such ports */
     struct by_dp_groups *groups;
     unsigned port_count;
     bool has_links;  /* some hosts share memory with the switch */

@@ -158,6 +158,7 @@ int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image
         .stall_ns = comm->context->stall_ns + (comm->local != NULL ? BY_LOCAL_GRACE_NS / 2 : 0),
         .absent_ns = comm->context->absent_ns,
         .inflight_max = inflight > 0 ? (uint32_t)inflight : comm->transport->inflight_max,
+        .batch = comm->transport->batch,
         .resume = comm->member != NULL,
         .shared = comm->transport->shared,
         .marked = marked || (stated && queues_mark(image, comm->job.job)),

@@ -84,6 +84,7 @@ static struct by_endpoint_config endpoint_config(const struct by_progress_config
         .image_bytes = config->image_bytes,
         .job = (uint16_t)config->job,
         .inflight_max = config->inflight_max,
+        .batch = config->batch,
         .stall_ns = config->stall_ns,
         .absent_ns = config->absent_ns,
         .isa = by_isa_best(),

@@ -73,6 +73,7 @@ struct by_progress_config {
     uint32_t job;                 /* 0: a switch, without an endpoint */
     uint64_t stall_ns, absent_ns; /* by_endpoint_config */
     uint32_t inflight_max;        /* 0 = limited only by the windows */
+    uint32_t batch;               /* by_endpoint_config */
     struct by_fault fault;
     bool resume; /* the endpoint keeps what calls need to continue on other trees */
     bool shared; /* `shared` of the transport */

@@ -73,6 +73,7 @@ struct by_transport {
     uint32_t yields;
     bool shared;            /* packets cross memory shared with their receivers, not a wire */
     uint32_t inflight_max;  /* chunks that always fit the receive buffers; 0 = no known limit */
+    uint32_t batch;         /* packets of a tree that it sends best together; 0 = any number */
     struct by_arena *arena; /* memory that switches read in place, or NULL */
     /* reason for this transport and mode, for the line on stderr; may be empty */
     char note[192];

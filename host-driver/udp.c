@@ -627,9 +627,11 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
         udp_close(&udp->base);
         return error;
     }
-    if (udp->segments || udp->rings)
+    if (udp->segments || udp->rings) {
+        udp->base.batch = BY_SEGMENTS_MAX;
         snprintf(udp->base.note, sizeof(udp->base.note), "%s%s%s", udp->segments ? "in GSO batches" : "",
                  udp->segments && udp->rings ? ", " : "", udp->rings ? "from a receive ring" : "");
+    }
     /* Trees are spread over the ports, so the buffers of the ports add up. */
     udp->base.inflight_max *= udp->base.port_count;
     *transport = &udp->base;

@@ -154,6 +154,7 @@ static void heed_timing(struct by_endpoint *endpoint, struct by_ep_lane *lane, c
                         int resent)
 {
     if (!(flight->flags & BY_FLIGHT_RETX)) {
+        by_pace_late(endpoint, flight->sent_ns);
         /* an opening finds the path idle: as a lane's first sample it would be far too short */
         if (!resent && flight->call != BY_CALL_OPENING) {
             by_pace_sample(lane, endpoint->now_ns, endpoint->now_ns - flight->sent_ns);

@@ -27,6 +27,9 @@ struct by_endpoint_config {
     /* Queues of the paths mark packets before they drop any: losses leave three quarters of the
      * window, unless many chunks are lost for long and none is marked. */
     uint8_t marked;
+    /* Chunks that a tree sends at a time while others of it are in flight, at most a quarter of its
+     * window; 0: as many as have room. For transports to which a packet alone costs more. */
+    uint32_t batch;
     uint64_t rto_min_ns; /* minimum timeout; each timeout sends one packet of its tree; 0 = 50 us */
     uint64_t rto_max_ns; /* 0 = 200 ms */
     uint64_t stall_ns;   /* a call without progress for this long ends with BY_ETIMEDOUT; 0 = 10 s */

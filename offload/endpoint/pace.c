@@ -123,6 +123,7 @@ static void set_window(struct by_endpoint *endpoint, uint32_t window)
 {
     endpoint->window = endpoint->window_goal = window;
     endpoint->window_earned = 0;
+    endpoint->silent_goal = 0;
 }
 
 /*
@@ -235,11 +236,26 @@ static void begin_anew(struct by_endpoint *endpoint)
 {
     if (endpoint->window == endpoint->window_floor)
         return;
+    endpoint->silent_ns = endpoint->now_ns;
+    if (endpoint->silent_goal == 0)
+        endpoint->silent_goal =
+            endpoint->window > endpoint->window_goal ? endpoint->window : endpoint->window_goal;
     /* Else it was still on its way up. A start-up, whose goal is the maximum, ends here. */
     if (endpoint->window >= endpoint->window_goal ||
         (endpoint->window_goal == endpoint->window_max && !endpoint->config.fitted))
         endpoint->window_goal = endpoint->window - endpoint->window / 4;
     endpoint->window = endpoint->window_floor;
+}
+
+/* A process that does not run for a while makes results late, as a silent path does (RFC 4015
+ * restores the window for the same reason). A queue that delays them for so long would have marked
+ * packets. The window has been closed, and doubles up to the goal. */
+void by_pace_late(struct by_endpoint *endpoint, uint64_t sent_ns)
+{
+    if (endpoint->silent_goal == 0 || sent_ns >= endpoint->silent_ns || !trusts_marks(endpoint))
+        return;
+    endpoint->window_goal = endpoint->silent_goal;
+    endpoint->silent_goal = 0;
 }
 
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event)

@@ -130,11 +130,31 @@ static int has_next(const struct by_ep_lane *lane)
     return lane->cursor.active && !(by_flight_at(lane, lane->next)->flags & BY_FLIGHT_SENT);
 }
 
+/*
+ * Returns whether the next chunk may be sent. With config.batch a lane whose window was full waits
+ * until there is room for a batch: else each result lets one chunk follow, which crosses the path
+ * alone, and its result does the same (the silly window of RFC 813). A lane with nothing in flight
+ * has room for its whole window. To the protocol this is a window narrower by less than a batch.
+ */
+static int may_start(const struct by_endpoint *endpoint, struct by_ep_lane *lane)
+{
+    uint32_t window = lane->mask + 1u, room = window - (lane->next - lane->base);
+
+    if (!has_next(lane))
+        return 0;
+    if (endpoint->config.batch == 0 || (int32_t)(lane->opened - lane->next) > 0)
+        return 1;
+    if (room < endpoint->config.batch && room < window / 4)
+        return 0;
+    lane->opened = lane->next + room;
+    return 1;
+}
+
 void by_send_ready(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     if (is_asked(lane) || has_lost(lane) || may_revive(lane) || (lane->inflight == 0 && has_next(lane)))
         ring_push(endpoint, &endpoint->urgent, lane, 1);
-    if (has_next(lane))
+    if (may_start(endpoint, lane))
         ring_push(endpoint, &endpoint->ready, lane, 0);
 }
 
@@ -370,7 +390,7 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
         lane = ring_pop(endpoint, &endpoint->ready, 0);
         if (lane == NULL)
             break;
-        if (!has_next(lane))
+        if (!may_start(endpoint, lane))
             continue; /* returns when a result opens its window */
         lane->credit += lane->quantum;
         if (lane->credit >= BY_CREDIT_ONE) {
@@ -380,7 +400,7 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
         } else if (first == BY_LANE_NONE) {
             first = (uint16_t)(lane - endpoint->lanes);
         }
-        if (has_next(lane))
+        if (may_start(endpoint, lane))
             ring_push(endpoint, &endpoint->ready, lane, 0);
     }
     return count;
@@ -412,7 +432,9 @@ static int timer_expire(struct by_endpoint *endpoint, struct by_ep_lane *lane, s
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ETIMEDOUT, &status);
         return 0;
     }
-    if (lane->backoff > 1 && !(lane->wait.heard && lane->wait.seq == lane->base))
+    /* Ranks open a session at different times; one small packet is in flight until they have. */
+    if (lane->backoff > 1 && endpoint->session_phase == BY_SESSION_AGREED &&
+        !(lane->wait.heard && lane->wait.seq == lane->base))
         by_pace_cut(endpoint, lane, BY_PACE_SILENCE);
     if (lane->backoff < BY_BACKOFF_MAX)
         lane->backoff++;

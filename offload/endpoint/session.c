@@ -61,7 +61,7 @@ static void move_lanes(struct by_endpoint *endpoint, struct by_ep_lane *lead, ui
             lane->inflight--;
             endpoint->inflight--;
         }
-        lane->start = lane->base = lane->next = seq;
+        lane->start = lane->base = lane->next = lane->opened = seq;
         lane->starts = 1;
         lane->order_heard = lane->order;
         lane->revive = 0;

@@ -161,6 +161,7 @@ struct by_ep_lane {
     uint8_t *keep;           /* a place for each slot: retained data of ended calls, and partial sums */
     uint32_t base;           /* oldest chunk without a result (== next: none) */
     uint32_t next;           /* chunk to send next */
+    uint32_t opened;         /* with config.batch: end of the chunks that may be sent */
     uint32_t inflight;
     uint32_t order;        /* transmissions so far */
     uint32_t order_heard;  /* the latest transmission that a result unambiguously answered */
@@ -253,6 +254,8 @@ struct by_endpoint {
     uint32_t window_goal;   /* the window doubles each round trip up to here, then grows by steps */
     uint32_t window_earned; /* results since the last increase */
     uint64_t window_cut_ns; /* no second cut before this time */
+    uint64_t silent_ns;     /* time of the last cut for silence, */
+    uint32_t silent_goal;   /* and the goal before the first one, or 0: the silence was no loss */
     uint32_t loss_least;    /* losses cut the window to this, or less by marks */
     uint32_t loss_usual;    /* chunks lost in a period with half of loss_least */
     uint32_t loss_count, loss_results; /* in this period: chunks lost, results */
@@ -479,6 +482,9 @@ void by_pace_init(struct by_endpoint *endpoint, uint64_t windows);
 void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
 /* Widens the window after an answer; the lane's silence ends with it. */
 void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane);
+/* Takes back the cuts for silence if a chunk that was sent once, before them at `sent_ns`, has its
+ * result, and all queues mark: it was late, neither lost nor in a queue. */
+void by_pace_late(struct by_endpoint *endpoint, uint64_t sent_ns);
 enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event);
 /* Counts the chunks of a lane that were not lost before, and cuts the window: also with 0 chunks,

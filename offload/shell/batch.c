@@ -19,9 +19,9 @@ void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void 
     batch->engine = engine;
     batch->port_count = batch->source_count = port_count;
     batch->step_packets = BY_BATCH_STEP;
-    batch->burst = port_count > 0 ? BY_BATCH_MAX / port_count : BY_BATCH_BURST;
-    if (batch->burst > BY_BATCH_BURST)
-        batch->burst = BY_BATCH_BURST;
+    batch->burst = port_count > 0 ? BY_BATCH_ROUND / port_count : BY_BATCH_BURST_ONE;
+    if (batch->burst > BY_BATCH_BURST_ONE)
+        batch->burst = BY_BATCH_BURST_ONE;
     if (batch->burst < BY_BATCH_BURST_MIN)
         batch->burst = BY_BATCH_BURST_MIN;
     batch->neighbours.due_ns = UINT64_MAX;

@@ -18,9 +18,13 @@
 #include "offload/wire/lldp.h"
 
 /* Packets of one batch (count): a round steps the engine when it has collected this many. */
-#define BY_BATCH_MAX 128u
-/* Maximum frames that a port may add per round (count), and the number that it always may. */
-#define BY_BATCH_BURST     32u
+#define BY_BATCH_MAX 512u
+/* Maximum frames that a port may add per round (count): a GSO batch. */
+#define BY_BATCH_BURST 64u
+/* Frames that a round takes from all ports together unless the platform sets `burst` (count), and
+ * the most and the least of one port. */
+#define BY_BATCH_ROUND     128u
+#define BY_BATCH_BURST_ONE 32u
 #define BY_BATCH_BURST_MIN 8u
 /* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
  * before the next step, so that copies are made in buffers that are still in the cache. */

@@ -36,6 +36,9 @@ for topology in star4 star8; do
         most=4 lab_right "$topology, MTU $mtu: copies under loss, duplication and reordering" "$topology" "${cut[@]}" --mtu $mtu --loss 0.01 --dup 0.01 \
             --reorder 0.01 --seed 5
         check "the kernel made them" counted kernel_replicated
+        most=4 lab_right "$topology, MTU $mtu: the same of trains that cross links whole" "$topology" --transport udp --bytes 128K --iters 1 \
+            --report "$dir/report.json" --mtu $mtu --loss 0.01 --dup 0.01 --reorder 0.01 --seed 5
+        check "the kernel made them" counted kernel_replicated
     done
 done
 lab_right "a keyed job, whose results differ from child to child" star4 "${cut[@]}" --keyed

@@ -262,6 +262,7 @@ void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
     scenario->fabric.cover = number % 4 != 3   ? BY_COVER_NONE
                              : number % 8 == 7 ? BY_COVER_PAYLOAD
                                                : BY_COVER_HEADER;
+    scenario->world.endpoint.batch = number % 3 == 2 ? (uint32_t)(number % 17) : 0;
     jobs = one_in(&prng, 4) ? 2 : 1;
     for (int j = 0; j < jobs; j++) {
         fabric_job_add(&scenario->fabric, (uint16_t)(j + 1), (uint16_t)by_prng_next(&prng));

@@ -55,7 +55,7 @@ static struct by_shell *copying_shell(void)
     by_shell_strip(shell);
     assert_int_equal(by_shell_equip(shell, &config), 0);
     shell->batch.engine = shell->engine;
-    shell->batch.step_packets = BY_BATCH_MAX;
+    shell->batch.step_packets = BY_BATCH_ROUND;
     return shell;
 }
 

@@ -44,3 +44,7 @@ TESTS += test_endpoint_done
 test_endpoint_done_SRC    := tests/unit/offload/endpoint/test_done.c
 test_endpoint_done_LIBS   := offload
 test_endpoint_done_LDLIBS := -lcmocka
+TESTS += test_endpoint_window
+test_endpoint_window_SRC    := tests/unit/offload/endpoint/test_window.c $(ENDPOINT_RIG)
+test_endpoint_window_LIBS   := offload
+test_endpoint_window_LDLIBS := -lcmocka

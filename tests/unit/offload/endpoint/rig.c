@@ -14,6 +14,7 @@
 
 uint8_t rig_cover;
 uint8_t rig_direct;
+uint8_t rig_data[4096 * RIG_BYTES];
 
 void rig_open_first(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
                     const struct by_endpoint_config *config)
@@ -63,6 +64,38 @@ void rig_close(struct endpoint_rig *rig)
 {
     free(rig->endpoint);
     free(rig->image);
+}
+
+struct endpoint_rig *rig_start(const struct rig_tree *trees, int tree_count, unsigned chunks,
+                               const struct by_endpoint_config *config)
+{
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
+    struct by_call call = {.collective = BY_COLLECTIVE_ALLREDUCE,
+                           .op = BY_OP_SUM,
+                           .dtype = BY_DTYPE_U8,
+                           .mode = BY_MODE_FAST,
+                           .count = chunks * RIG_BYTES,
+                           .send = rig_data,
+                           .recv = rig_data};
+    uint32_t id;
+
+    rig_open(rig, RIG_RANKS, trees, tree_count, config);
+    assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, NULL), 0);
+    return rig;
+}
+
+void rig_stop(struct endpoint_rig *rig)
+{
+    rig_close(rig);
+    free(rig);
+}
+
+struct by_header rig_contrib(const struct by_header *first, uint32_t seq)
+{
+    struct by_header h = *first;
+
+    h.seq = seq;
+    return h;
 }
 
 static uint32_t rig_run(struct endpoint_rig *rig, const struct by_rx *rx, uint32_t rx_count)

@@ -10,6 +10,9 @@
 #include "tests/sim/fabric.h"
 
 #define RIG_SENT_MAX 8192
+/* Of rigs that rig_start starts: ranks, and bytes of a chunk. */
+#define RIG_RANKS 3
+#define RIG_BYTES 64
 
 /* A tree of the rig. Zero means window 4, payload 64, share 1, all collectives. `owner` counts from
  * 1; 0 is all ranks. */
@@ -42,6 +45,14 @@ void rig_open(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees,
 void rig_open_first(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
                     const struct by_endpoint_config *config);
 void rig_close(struct endpoint_rig *rig);
+/* Starts a rig, which rig_stop frees, with one in-place allreduce of `chunks` chunks (of all trees)
+ * in rig_data. */
+extern uint8_t rig_data[4096 * RIG_BYTES];
+struct endpoint_rig *rig_start(const struct rig_tree *trees, int tree_count, unsigned chunks,
+                               const struct by_endpoint_config *config);
+void rig_stop(struct endpoint_rig *rig);
+/* Returns the contribution for `seq` of tree 0, derived from the one for seq 0. */
+struct by_header rig_contrib(const struct by_header *first, uint32_t seq);
 /* Steps without received packets until the endpoint sends nothing more. Returns the number of
  * packets, which are in rig->sent and rig->tx. */
 uint32_t rig_step(struct endpoint_rig *rig);

@@ -223,6 +223,29 @@ static void only_the_first_two_windows_claim_banks_of_older_sessions(void **stat
     stop(rig);
 }
 
+/* Ranks start at different times. */
+static void a_wait_for_the_roll_call_narrows_no_window(void **state)
+{
+    struct rig_tree tree = {.window = 256};
+    struct by_endpoint_config config = {.nonce = NONCE, .stall_ns = UINT64_C(1000000000)};
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
+    uint32_t id, asked = 0;
+
+    (void)state;
+    rig_open_first(rig, RANKS, &tree, 1, &config);
+    post(rig, BY_COLLECTIVE_ALLREDUCE, 24 * BYTES, &id);
+    rig_step(rig);
+    for (int i = 0; i < 20; i++) {
+        rig->now_ns += UINT64_C(20000000);
+        asked += rig_step(rig);
+    }
+    assert_true(asked > 3);
+    assert_int_equal(rig->endpoint->window, BY_WINDOW_START);
+    assert_int_equal(rig->endpoint->window_goal, 256);
+    rig_close(rig);
+    free(rig);
+}
+
 static void rolls_that_differ_anywhere_give_other_tags(void **state)
 {
     const uint32_t one[RANKS] = {NONCE, 7, 8}, other[RANKS] = {NONCE, 7, 9}, turned[RANKS] = {NONCE, 8, 7};
@@ -488,6 +511,7 @@ int main(void)
         cmocka_unit_test_setup(the_roll_call_goes_first_and_alone, fill),
         cmocka_unit_test_setup(a_roll_with_our_nonce_opens_all_trees_and_then_the_calls_under_its_salt, fill),
         cmocka_unit_test_setup(only_the_first_two_windows_claim_banks_of_older_sessions, fill),
+        cmocka_unit_test_setup(a_wait_for_the_roll_call_narrows_no_window, fill),
         cmocka_unit_test_setup(rolls_that_differ_anywhere_give_other_tags, fill),
         cmocka_unit_test_setup(a_roll_with_another_nonce_in_our_place_is_called_again_at_later_chunks, fill),
         cmocka_unit_test_setup(a_nonce_is_compared_in_all_its_bits, fill),

@@ -47,11 +47,11 @@ static void a_burst_fits_the_batch_within_its_limits(void **state)
 
     (void)state;
     by_batch_open(&batch, &platform_ops, NULL, NULL, 0);
-    assert_int_equal(batch.burst, BY_BATCH_BURST);
+    assert_int_equal(batch.burst, BY_BATCH_BURST_ONE);
     by_batch_open(&batch, &platform_ops, NULL, NULL, 1);
-    assert_int_equal(batch.burst, BY_BATCH_BURST);
+    assert_int_equal(batch.burst, BY_BATCH_BURST_ONE);
     by_batch_open(&batch, &platform_ops, NULL, NULL, 8);
-    assert_int_equal(batch.burst, BY_BATCH_MAX / 8);
+    assert_int_equal(batch.burst, BY_BATCH_ROUND / 8);
     by_batch_open(&batch, &platform_ops, NULL, NULL, BY_PORTS_MAX);
     assert_int_equal(batch.burst, BY_BATCH_BURST_MIN);
     assert_int_equal(by_batch_idle_ns(&batch, 5), 5);
