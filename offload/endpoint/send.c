@@ -132,13 +132,13 @@ static int has_next(const struct by_ep_lane *lane)
 
 /*
  * Returns whether the next chunk may be sent. With config.batch a lane whose window was full waits
- * until there is room for a batch: else each result lets one chunk follow, which crosses the path
- * alone, and its result does the same (the silly window of RFC 813). A lane with nothing in flight
- * has room for its whole window. To the protocol this is a window narrower by less than a batch.
+ * until a batch less than its window is in flight: else each result lets one chunk follow, which
+ * crosses the path alone, and its result does the same (the silly window of RFC 813). To the
+ * protocol this is a window narrower by less than a batch.
  */
 static int may_start(const struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
-    uint32_t window = lane->mask + 1u, room = window - (lane->next - lane->base);
+    uint32_t window = lane->mask + 1u, room = window - lane->inflight;
 
     if (!has_next(lane))
         return 0;
@@ -146,7 +146,7 @@ static int may_start(const struct by_endpoint *endpoint, struct by_ep_lane *lane
         return 1;
     if (room < endpoint->config.batch && room < window / 4)
         return 0;
-    lane->opened = lane->next + room;
+    lane->opened = lane->base + window;
     return 1;
 }
 
