@@ -2,7 +2,8 @@
 # The script of `make bench`: bench.sh BUILD. Each measurement compares contenders within one run on
 # this machine, so that the ratios hold on other machines: kernels with plain memory, banyan-switchd
 # with testpmd, banyan with two MPIs. All output is also written to BUILD/../bench.txt. Parts that
-# cannot run here (not root, a missing package) print this. Exit 1: a part failed.
+# cannot run here (not root, a missing package) print this. Exit 1: a part failed; 2: there is no such
+# part.
 set -u
 build=$1
 shift
@@ -10,10 +11,12 @@ cd "$(dirname "$0")/../.." || exit 3
 report=$(dirname "$build")/bench.txt
 status=0
 wanted=("$@")
+parts=()
 
 part() { # NAME "what it is" COMMAND...
     local name=$1 what=$2 result=0
     shift 2
+    parts+=("$name")
     if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then return; fi
     printf '\n# ---- %s: %s\n' "$name" "$what"
     "$@" || result=$?
@@ -71,6 +74,11 @@ everything() {
     if [[ " ${wanted[*]} " == *" mpi-full "* ]]; then
         part mpi-full "the same, 1 MB to 64 MB" with_packages tests/bench/mpi.sh --full --afxdp
     fi
+    for name in "${wanted[@]}"; do
+        [[ " ${parts[*]} mpi-full " != *" $name "* ]] || continue
+        echo "# there is no part '$name': use ${parts[*]} or mpi-full"
+        status=2
+    done
     return $status
 }
 set -o pipefail

@@ -251,6 +251,15 @@ hit() {
         ;;
     esac
 }
+# class_of KIND: what a recovery from such a fault has: another path or none, and a controller that
+# answers, does not, or loses messages.
+class_of() {
+    case $1 in
+    leaf) echo "without another path" ;;
+    controller | cut) echo "without a controller for a while" ;;
+    *) [ "$lose" = 0 ] && echo "with another path" || echo "with another path, messages to the controller lost" ;;
+    esac
+}
 # Injects one fault. Every rank must then complete a chunk, and further results must follow. Status
 # 1: a call hangs.
 fault() {
@@ -276,7 +285,7 @@ fault() {
     if [ "$ms" != 0 ]; then
         await 3 settled_since "$lines" || true
         steps=$(parts "$since" "$lines" "$saw" "$at")
-        echo "$ms" >>"$dir/times"
+        echo "$ms $(class_of "$kind")" >>"$dir/times"
         echo "$steps $ms" >>"$dir/steps"
         # shellcheck disable=SC2086
         printf '             ms until: a rank reports %s, found %s, planned %s, frozen %s, level %s, tables %s, new trees %s\n' $steps
@@ -308,7 +317,14 @@ while [ "$count" -lt "$N" ]; do
     end_lab
 done
 if [ "$wrong" -eq 0 ] && [ "$hangs" -eq 0 ]; then pass "$N faults: $verified results, none wrong, no call hangs"; else fail "$N faults: $wrong wrong results, $hangs hang"; fi
-sort -n "$dir/times" | awk '{ t[NR] = $1 } END { if (NR) printf "  from fault to traffic: median %d ms, worst %d ms, of %d that stopped it\n", t[int((NR + 1) / 2)], t[NR], NR }'
+sort -n "$dir/times" | awk '
+    { ms = $1; $1 = ""; t["" , ++n[""]] = ms; t[$0, ++n[$0]] = ms }
+    function show(class) { printf "%s: median %d ms, worst %d ms, of %d", class, t[class, int((n[class] + 1) / 2)], t[class, n[class]], n[class] }
+    END {
+        if (!n[""]) exit
+        printf "  from fault to traffic"; show(""); print " that stopped it"
+        for (class in n) if (class != "") { printf "   "; show(class); print "" }
+    }'
 # Medians of the durations of the steps, of the faults of which all steps are known. Levelling and
 # the push run at once, so that "both" begins when the last rank is frozen.
 grep -v -e - "$dir/steps" 2>/dev/null | awk '
