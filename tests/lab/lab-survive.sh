@@ -4,9 +4,8 @@
 # down, or blackholes packets in one or both directions; the controller is killed and restarted, is
 # stopped, or loses messages. For each fault the script prints the fault, the event that reported
 # it, and the time from the fault to the first chunk after it, with its parts. The last faults leave
-# no other path:
-# a leaf dies, or the link of a host blackholes packets, and calls end with an error that names the
-# cut. Finally a rank dies.
+# no other path: a leaf dies, or the link of a host blackholes packets, and calls end with an error
+# that names the cut. Finally a rank dies.
 #   lab-survive.sh [BUILD]   Needs root (77 without). Exit 0: no wrong result, no call that hangs.
 # Settings: N: faults (default 3, the last of which is a blackhole); KINDS: only these kinds;
 # TRANSPORT of the hosts (udp); LAB_OPTIONS of lab up; SEED (default: the clock); EPOCH: faults
@@ -343,7 +342,7 @@ fresh_lab allreduce
 spared=
 since=$(now)
 kill -KILL "$(switch_pid "$id" leaf1)"
-if await 8 ended 'leaf1.*(apart|cut|path|reach)'; then pass "leaf1 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "leaf1 dies" "$dir"/host*.out; fi
+if await 8 ended 'leaf1.*(apart|cut|path|reach)'; then pass "leaf1 dies: $(grep -Eho '[a-z-]+: .*leaf1.*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "leaf1 dies" "$dir"/host*.out; fi
 end_lab
 fresh_lab allreduce
 swallowing=()

@@ -21,7 +21,7 @@
 
 #define HOSTS     4u
 #define TREES     (BY_BATCH_CLASSES + 2u) /* the last two share classes of the sort with the first */
-#define USED      9u                      /* trees with packets: the first seven and the last two */
+#define USED      9u                      /* trees with packets */
 #define WINDOW    128u
 #define COUNT     4u
 #define CHUNKS    2000u
@@ -39,9 +39,13 @@ static struct {
     uint8_t frame[HOSTS][BY_BATCH_BURST][FRAME_MAX];
 } world;
 
+/* Trees of the job 1 that share classes, and those of the last and the first class. */
 static uint16_t tree_at(unsigned used)
 {
-    return (uint16_t)(used < USED - 2 ? used : TREES - USED + used);
+    static const uint16_t trees[USED] = {
+        0, 1, 2, 3, 4, BY_BATCH_CLASSES - 8, BY_BATCH_CLASSES - 7, TREES - 2, TREES - 1};
+
+    return trees[used];
 }
 
 static uint32_t world_receive(void *context, uint16_t port)
@@ -99,6 +103,42 @@ static const struct by_batch_ops ops = {.receive = world_receive,
                                         .neighbour = NULL,
                                         .done = NULL};
 
+/* In each round every host sends the next chunks of two trees, in turns. */
+static uint32_t receive_turns(void *context, uint16_t port)
+{
+    (void)context;
+    for (uint32_t i = 0; i < 8; i++) {
+        uint8_t packet[FRAME_MAX], *frame = world.frame[port][i];
+        uint16_t tree = (uint16_t)(i % 2);
+        size_t bytes =
+            star_frame(port, packet,
+                       star_contribution(&star, port, tree, world.next[port][tree]++, COUNT, packet), frame);
+
+        by_batch_receive(&world.batch, port, NULL, frame, (uint32_t)bytes);
+    }
+    return 8;
+}
+
+static void contributions_to_a_chunk_reach_the_engine_together(void)
+{
+    struct by_batch_ops turns = ops;
+
+    turns.receive = receive_turns;
+    world.batch.ops = &turns;
+    by_batch_round(&world.batch);
+    world.batch.ops = &ops;
+    for (uint32_t i = 0; i < HOSTS * 8; i += HOSTS) {
+        const uint8_t *first = world.batch.rx[i].data;
+
+        for (uint32_t host = 0; host < HOSTS; host++) {
+            const uint8_t *packet = world.batch.rx[i + host].data;
+
+            assert_memory_equal(packet + BY_HEADER_AT_JOB, first + BY_HEADER_AT_JOB, 4);
+            assert_memory_equal(packet + BY_HEADER_AT_SEQ, first + BY_HEADER_AT_SEQ, 4);
+        }
+    }
+}
+
 static void chunks_of_a_tree_complete_in_order(void **state)
 {
     const struct by_engine_config config = {.slot_count_max = TREES * WINDOW,
@@ -125,6 +165,7 @@ static void chunks_of_a_tree_complete_in_order(void **state)
     assert_int_equal(by_engine_stage(world.engine, image, image_bytes, &fault), 0);
     assert_int_equal(by_engine_commit(world.engine), 0);
     by_batch_address(&world.batch);
+    contributions_to_a_chunk_reach_the_engine_together();
     for (bool done = false; !done; rounds++) {
         by_batch_round(&world.batch);
         assert_true(rounds < 100 * USED * CHUNKS);

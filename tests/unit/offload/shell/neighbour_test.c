@@ -209,6 +209,15 @@ static void receivers_of_relays_are_listed_once(void **state)
     assert_true(by_neighbours_proxy(&neighbours, 0, 60));
     assert_false(by_neighbours_proxy(&neighbours, 0, 61));
     assert_false(by_neighbours_proxy(&neighbours, 1, 60));
+    /* The next table relays nothing from there. */
+    for (uint32_t i = 0; i < relays; i++) {
+        struct by_image_relay relay = {.src_ip = 50 + i, .dst_ip = 60, .port = 1, .from = 3};
+
+        by_image_put_relay(image, i, &relay);
+    }
+    by_image_seal(image);
+    by_neighbours_load(&neighbours, image, 0, 0, 10);
+    assert_false(by_neighbours_proxy(&neighbours, 0, 60));
 }
 
 static void more_receivers_than_there_is_room_for_are_left_out(void **state)
