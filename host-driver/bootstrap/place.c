@@ -34,6 +34,23 @@ static uint64_t machine_here(void)
     return hash;
 }
 
+/* Adds the addresses of interfaces that are up, and running or not. */
+static void add_addresses(struct by_bootstrap_place *place, const struct ifaddrs *all, bool running)
+{
+    for (const struct ifaddrs *one = all; one != NULL && place->count < BY_PLACE_MAX; one = one->ifa_next) {
+        struct sockaddr_in address, mask;
+
+        if (one->ifa_addr == NULL || one->ifa_addr->sa_family != AF_INET || one->ifa_netmask == NULL ||
+            !(one->ifa_flags & IFF_UP) || (one->ifa_flags & IFF_LOOPBACK) ||
+            ((one->ifa_flags & IFF_RUNNING) != 0) != running)
+            continue;
+        memcpy(&address, one->ifa_addr, sizeof(address));
+        memcpy(&mask, one->ifa_netmask, sizeof(mask));
+        place->ip[place->count] = ntohl(address.sin_addr.s_addr);
+        place->bits[place->count++] = (uint8_t)__builtin_popcount(mask.sin_addr.s_addr);
+    }
+}
+
 void by_place_here(struct by_bootstrap_place *place, uint16_t port)
 {
     struct ifaddrs *all = NULL;
@@ -41,17 +58,9 @@ void by_place_here(struct by_bootstrap_place *place, uint16_t port)
     *place = (struct by_bootstrap_place){.machine = machine_here(), .port = port};
     if (getifaddrs(&all) != 0)
         return;
-    for (const struct ifaddrs *one = all; one != NULL && place->count < BY_PLACE_MAX; one = one->ifa_next) {
-        struct sockaddr_in address, mask;
-
-        if (one->ifa_addr == NULL || one->ifa_addr->sa_family != AF_INET || one->ifa_netmask == NULL ||
-            !(one->ifa_flags & IFF_UP) || !(one->ifa_flags & IFF_RUNNING) || (one->ifa_flags & IFF_LOOPBACK))
-            continue;
-        memcpy(&address, one->ifa_addr, sizeof(address));
-        memcpy(&mask, one->ifa_netmask, sizeof(mask));
-        place->ip[place->count] = ntohl(address.sin_addr.s_addr);
-        place->bits[place->count++] = (uint8_t)__builtin_popcount(mask.sin_addr.s_addr);
-    }
+    add_addresses(place, all, true);
+    /* Linux reports an interface as running up to a second after it has its carrier. */
+    add_addresses(place, all, false);
     freeifaddrs(all);
 }
 

@@ -4,6 +4,7 @@
  * answers.
  */
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,6 +69,45 @@ static void what_is_no_line_of_pmi_is_refused(void **state)
     }
     assert_int_equal(by_pmi_parse(refused, strlen(refused), &line), 0);
     assert_false(by_pmi_is(&line, "put_result"));
+}
+
+/* In a network namespace: one link has a carrier, the other one not. Status 1: the place is wrong,
+ * 2: its links could not be made, 3: no right to. */
+static int place_of_links(void)
+{
+    struct by_bootstrap_place place;
+
+    if (unshare(CLONE_NEWNET) != 0)
+        return 3;
+    if (system("ip link add a0 type veth peer name a1 && ip link add b0 type veth peer name b1 && "
+               "ip addr add 10.1.2.3/24 dev a0 && ip addr add 10.1.3.3/24 dev b0 && ip link set a0 up && "
+               "ip link set b0 up && ip link set b1 up") != 0)
+        return 2;
+    for (unsigned i = 0; i < 50; i++) { /* the kernel reports that b0 runs within a second */
+        by_place_here(&place, 7);
+        if (place.count != 2)
+            return 1;
+        if (place.ip[0] == 0x0a010303)
+            return place.ip[1] == 0x0a010203 && place.bits[1] == 24 ? 0 : 1;
+        usleep(100000);
+    }
+    return 1;
+}
+
+static void a_place_lists_links_without_a_carrier_last(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(place_of_links());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 3)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void a_place_survives_its_text(void **state)
@@ -486,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_line_of_pmi_is_cut_into_fields),
         cmocka_unit_test(what_is_no_line_of_pmi_is_refused),
         cmocka_unit_test(a_place_survives_its_text),
+        cmocka_unit_test(a_place_lists_links_without_a_carrier_last),
         cmocka_unit_test(a_near_network_is_tried_first_and_an_own_address_never),
         cmocka_unit_test(the_programs_own_callbacks_let_ranks_meet),
         cmocka_unit_test(callbacks_that_are_wrong_are_refused),

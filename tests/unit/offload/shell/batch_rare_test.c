@@ -163,6 +163,24 @@ static void a_request_that_cannot_be_sent_is_tried_again(void **state)
     platform_close(self);
 }
 
+static void a_round_sends_a_burst_of_requests_and_the_next_one_the_rest(void **state)
+{
+    struct batch_platform *self = platform_learned(BRIDGED);
+    struct by_neighbours *neighbours = &self->batch.neighbours;
+    const uint32_t count = BY_NEIGHBOUR_BURST + 4;
+
+    (void)state;
+    for (uint32_t i = 0; i < count; i++)
+        neighbours->at[i] = (struct by_shell_neighbour){.ip = 1000 + i, .listed = true};
+    neighbours->count = count;
+    neighbours->due_ns = 0;
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.counters.arp_requests, BY_NEIGHBOUR_BURST);
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.counters.arp_requests, count);
+    platform_close(self);
+}
+
 /* A known neighbour that has not answered three requests alone is asked as a stranger is. */
 static void who_is_silent_at_its_address_is_asked_at_any(void **state)
 {
@@ -330,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_packet_that_waits_without_a_frame_is_counted_and_parked_frames_are_freed),
         cmocka_unit_test(memory_ports_and_ports_without_a_vlan_have_no_tag),
         cmocka_unit_test(a_request_that_cannot_be_sent_is_tried_again),
+        cmocka_unit_test(a_round_sends_a_burst_of_requests_and_the_next_one_the_rest),
         cmocka_unit_test(who_is_silent_at_its_address_is_asked_at_any),
         cmocka_unit_test(what_is_no_request_for_a_port_is_not_answered),
         cmocka_unit_test(ports_of_other_workers_are_polled_last_and_answered_by_them),

@@ -89,6 +89,8 @@ static void the_neighbour_that_is_due_first_sets_the_time(void **state)
         assert_ptr_equal(by_neighbours_ask(&neighbours, &from, 50 + i), &neighbours.at[i]);
     by_neighbours_hear(&neighbours, &neighbours.at[0], mac, 60);
     assert_int_equal(neighbours.due_ns, 51 + BY_NEIGHBOUR_SOON_NS);
+    from = 0;
+    assert_ptr_equal(by_neighbours_ask(&neighbours, &from, 51 + BY_NEIGHBOUR_SOON_NS), &neighbours.at[1]);
     for (unsigned i = 1; i < HOSTS; i++)
         by_neighbours_hear(&neighbours, &neighbours.at[i], mac, 60 + i);
     assert_int_equal(neighbours.due_ns, 60 + BY_NEIGHBOUR_AGAIN_NS);
@@ -114,6 +116,11 @@ static void the_next_table_keeps_what_is_known_and_asks_at_once(void **state)
     load(0xf, 0, 90);
     assert_int_equal(neighbours.count, 0);
     assert_int_equal(neighbours.due_ns, UINT64_MAX);
+    /* What no table listed in between is unknown. */
+    load(0, 0, 95);
+    assert_int_equal(neighbours.count, HOSTS);
+    for (unsigned i = 0; i < HOSTS; i++)
+        assert_false(neighbours.at[i].known);
 }
 
 /* Another worker asks them; this one asks if it has got no answer for a second. */
