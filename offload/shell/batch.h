@@ -17,10 +17,16 @@
 #include "offload/wire/frame.h"
 #include "offload/wire/lldp.h"
 
-/* Packets of one batch (count): a round steps the engine when it has collected this many. */
-#define BY_BATCH_MAX 512u
-/* Maximum frames that a port may add per round (count): a GSO batch. */
+/* Packets of one batch: a round steps the engine when it has collected this many. And the maximum
+ * of frames that a port may add per round: a GSO batch, which does not exist without an operating
+ * system, where memory is short (count). */
+#if __STDC_HOSTED__
+#define BY_BATCH_MAX   512u
 #define BY_BATCH_BURST 64u
+#else
+#define BY_BATCH_MAX   128u
+#define BY_BATCH_BURST 32u
+#endif
 /* Frames that a round takes from all ports together unless the platform sets `burst` (count), and
  * the most and the least of one port. */
 #define BY_BATCH_ROUND     128u
