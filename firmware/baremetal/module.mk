@@ -42,7 +42,7 @@ $(O)/sysroot/nanopb-%/.done: boards/sysroot.sh
 	$(Q)boards/sysroot.sh $* $(@D) libnanopb-dev
 
 # Includes without a C library: the compiler's, string.h of this tree, and nanopb's.
-metal_flags = -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -ffreestanding -nostdinc -isystem firmware/baremetal/include \
+metal_flags = -DBY_BATCH_MAX=128u -DBY_BATCH_BURST=32u -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -ffreestanding -nostdinc -isystem firmware/baremetal/include \
 	-isystem $(shell $($(1)_CROSS)gcc -print-file-name=include 2>/dev/null) -isystem $(O)/boards/$(1)/include -fno-stack-protector $(NOLOOPS) -fno-pic -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -mno-outline-atomics -Wframe-larger-than=16384 -I. -I$(GEN) -DBY_VERSION='"$(VERSION)"' $(BASELINE_$($(1)_ARCH)) $($(1)_FLAGS) $(WARN)
 # The limits in a board.json become -DBOARD_ports=16u and so on.

@@ -18,14 +18,12 @@
 #include "offload/wire/lldp.h"
 
 /* Packets of one batch: a round steps the engine when it has collected this many. And the maximum
- * of frames that a port may add per round: a GSO batch, which does not exist without an operating
- * system, where memory is short (count). */
-#if __STDC_HOSTED__
+ * of frames that a port may add per round: a GSO batch (count). The build of an image without an
+ * operating system sets both lower, for all of its objects: memory is short, and there is no
+ * GSO. */
+#ifndef BY_BATCH_MAX
 #define BY_BATCH_MAX   512u
 #define BY_BATCH_BURST 64u
-#else
-#define BY_BATCH_MAX   128u
-#define BY_BATCH_BURST 32u
 #endif
 /* Frames that a round takes from all ports together unless the platform sets `burst` (count), and
  * the most and the least of one port. */
