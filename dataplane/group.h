@@ -23,8 +23,8 @@ struct by_group_counters {
     uint64_t replicated, lost;
 };
 
-/* Serves the ports that send GSO batches, if there are at least two. NULL if
- * there are fewer, or if the kernel does not support copies, which is reported. */
+/* Serves the ports that send GSO batches, if there are at least two. NULL if there are fewer, or if
+ * the kernel does not support copies, which is reported. */
 struct by_dp_groups *by_groups_open(struct by_port *ports, unsigned port_count);
 /* Drops queued frames. Accepts NULL. */
 void by_groups_close(struct by_dp_groups *groups);

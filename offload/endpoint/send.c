@@ -132,9 +132,9 @@ static int has_next(const struct by_ep_lane *lane)
 
 /*
  * Returns whether the next chunk may be sent. With config.batch a lane whose window was full waits
- * until a batch less than its window is in flight: else each result lets one chunk follow, which
- * crosses the path alone, and its result does the same (the silly window of RFC 813). To the
- * protocol this is a window narrower by less than a batch.
+ * until a batch less than its window is in flight. Otherwise each result would admit one chunk,
+ * which crosses the path alone, as does its result (silly window syndrome, RFC 813). For the
+ * protocol this is a window that is narrower by less than a batch.
  */
 static int may_start(const struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {

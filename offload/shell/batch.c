@@ -9,6 +9,9 @@
 #define CLASS_NONE    UINT8_MAX  /* not a contribution: of a class */
 #define NONE          UINT16_MAX /* no packet: of an index */
 
+BY_STATIC_ASSERT(BY_BATCH_BURST_ONE <= BY_BATCH_BURST && BY_BATCH_ROUND <= BY_BATCH_MAX,
+                 "a usual round fits a batch, and a usual burst the platforms' arrays");
+
 void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
                    struct by_engine *engine, uint32_t port_count)
 {

@@ -250,8 +250,8 @@ hit() {
         ;;
     esac
 }
-# class_of KIND: what a recovery from such a fault has: another path or none, and a controller that
-# answers, does not, or loses messages.
+# class_of KIND: prints what is available for a recovery from such a fault: another path, the
+# controller, all messages to it.
 class_of() {
     case $1 in
     leaf) echo "without another path" ;;

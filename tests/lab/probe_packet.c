@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "offload/base/bytes.h"
@@ -52,8 +53,7 @@ static int check_result(int host, uint32_t seq, uint16_t count, const uint8_t *d
     EXPECT(frame.src_ip == star_port_ip((unsigned)host));
     EXPECT(frame.dst_port == BY_UDP_PORT);
     EXPECT(header.job == STAR_JOB && header.tree == 0 && header.gen == STAR_GEN);
-    /* all: the kernel copied it to several ports */
-    EXPECT(header.child == host || header.child == BY_WIRE_CHILD_ALL);
+    EXPECT(header.child == host || (header.child == BY_WIRE_CHILD_ALL && getenv("PROBE_COPIES") != NULL));
     EXPECT(header.count == count);
     EXPECT(header.nleaf == star.hosts);
     for (uint16_t i = 0; i < star.hosts; i++)

@@ -45,11 +45,12 @@ void rig_open(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees,
 void rig_open_first(struct endpoint_rig *rig, int ranks, const struct rig_tree *trees, int tree_count,
                     const struct by_endpoint_config *config);
 void rig_close(struct endpoint_rig *rig);
-/* Starts a rig, which rig_stop frees, with one in-place allreduce of `chunks` chunks (of all trees)
+/* Starts a rig in memory of malloc with one in-place allreduce of `chunks` chunks (of all trees)
  * in rig_data. */
 extern uint8_t rig_data[4096 * RIG_BYTES];
 struct endpoint_rig *rig_start(const struct rig_tree *trees, int tree_count, unsigned chunks,
                                const struct by_endpoint_config *config);
+/* Closes and frees a rig in memory of malloc. */
 void rig_stop(struct endpoint_rig *rig);
 /* Returns the contribution for `seq` of tree 0, derived from the one for seq 0. */
 struct by_header rig_contrib(const struct by_header *first, uint32_t seq);

@@ -49,12 +49,6 @@ static struct endpoint_rig *start(int ranks)
     return rig;
 }
 
-static void stop(struct endpoint_rig *rig)
-{
-    rig_close(rig);
-    free(rig);
-}
-
 /* Answers the only packet of the roll call, `contrib`, with `roll`. */
 static uint32_t answer(struct endpoint_rig *rig, const struct by_header *contrib, const uint32_t *roll)
 {
@@ -154,7 +148,7 @@ static void the_roll_call_goes_first_and_alone(void **state)
     assert_int_equal(rig_step(rig), 1);
     expect_roll(rig, 0);
     assert_int_equal(rig_step(rig), 0);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_roll_with_our_nonce_opens_all_trees_and_then_the_calls_under_its_salt(void **state)
@@ -189,7 +183,7 @@ static void a_roll_with_our_nonce_opens_all_trees_and_then_the_calls_under_its_s
     rig_step(rig);
     assert_int_equal(rig->sent_count, 1);
     assert_int_equal(rig->sent[0].optag, salt ^ by_optag(2, BY_COLLECTIVE_BARRIER, 0, 0));
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void only_the_first_two_windows_claim_banks_of_older_sessions(void **state)
@@ -220,7 +214,7 @@ static void only_the_first_two_windows_claim_banks_of_older_sessions(void **stat
     }
     assert_int_equal(done, 24);
     end_of(rig, id, 0);
-    stop(rig);
+    rig_stop(rig);
 }
 
 /* Ranks start at different times. */
@@ -242,8 +236,7 @@ static void a_wait_for_the_roll_call_narrows_no_window(void **state)
     assert_true(asked > 3);
     assert_int_equal(rig->endpoint->window, BY_WINDOW_START);
     assert_int_equal(rig->endpoint->window_goal, 256);
-    rig_close(rig);
-    free(rig);
+    rig_stop(rig);
 }
 
 static void rolls_that_differ_anywhere_give_other_tags(void **state)
@@ -270,7 +263,7 @@ static void a_roll_with_another_nonce_in_our_place_is_called_again_at_later_chun
     expect_openings(rig, roll, LEAP + 1, 0, opening);
     open_tree(rig, &opening[1]);
     assert_int_equal(open_tree(rig, &opening[0]), 8 + 1);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_nonce_is_compared_in_all_its_bits(void **state)
@@ -283,7 +276,7 @@ static void a_nonce_is_compared_in_all_its_bits(void **state)
         rig_step(rig);
         assert_int_equal(answer(rig, &rig->sent[0], old), 1);
         expect_roll(rig, LEAP);
-        stop(rig);
+        rig_stop(rig);
     }
 }
 
@@ -300,7 +293,7 @@ static void a_switch_that_is_at_a_later_chunk_moves_the_roll_call(void **state)
     assert_int_equal(complain(rig, &rig->sent[0], BY_ERR_WINDOW, LEAP + 5 * WINDOW, 0), 1);
     expect_roll(rig, 3 * LEAP);
     assert_int_equal(complain(rig, &rig->sent[0], BY_ERR_WINDOW, 2 * LEAP, BY_FLAG_START), 0); /* behind */
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_poisoned_roll_call_moves_whatever_the_reason(void **state)
@@ -314,7 +307,7 @@ static void a_poisoned_roll_call_moves_whatever_the_reason(void **state)
         rig_step(rig);
         assert_int_equal(complain(rig, &rig->sent[0], reasons[i], 0, BY_FLAG_POISON), 1);
         expect_roll(rig, LEAP);
-        stop(rig);
+        rig_stop(rig);
     }
 }
 
@@ -338,7 +331,7 @@ static void a_question_about_a_later_session_moves_the_roll_call(void **state)
         answer(rig, &rig->sent[0], roll);
         /* what was sent on the other tree was of another roll */
         expect_openings(rig, roll, LEAP + 1, rolled ? LEAP : 0, opening);
-        stop(rig);
+        rig_stop(rig);
     }
 }
 
@@ -363,7 +356,7 @@ static void an_opening_moves_without_the_roll_call(void **state)
     assert_int_equal(open_tree(rig, &opening[1]), 8 + 1);
     for (unsigned i = 0; i < 8 + 1; i++)
         assert_true(rig->sent[i].tree != opening[1].tree || rig->sent[i].seq > 2 * LEAP);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_run_that_cannot_begin_ends_after_many_attempts(void **state)
@@ -382,7 +375,7 @@ static void a_run_that_cannot_begin_ends_after_many_attempts(void **state)
     assert_int_equal(status.node, 0); /* the switch */
     end_of(rig, ids[1], BY_EABORTED);
     assert_int_equal(rig_step(rig), 0);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_run_ends_when_a_later_one_has_begun(void **state)
@@ -404,7 +397,7 @@ static void a_run_ends_when_a_later_one_has_begun(void **state)
     complain(rig, &contrib, BY_ERR_WINDOW, contrib.seq + LEAP, 0);
     assert_int_equal(end_of(rig, ids[0], BY_ESTATE).session, 0);
     end_of(rig, ids[1], BY_EABORTED);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_complaint_about_another_chunk_changes_nothing(void **state)
@@ -423,7 +416,7 @@ static void a_complaint_about_another_chunk_changes_nothing(void **state)
     assert_int_equal(complain(rig, &contrib, BY_ERR_WINDOW, LEAP, BY_FLAG_START),
                      0); /* late: it was answered */
     end_of(rig, ids[0], BY_EAGAIN);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_lost_roll_call_is_sent_again(void **state)
@@ -438,7 +431,7 @@ static void a_lost_roll_call_is_sent_again(void **state)
     assert_int_equal(rig->sent[0].type, BY_TYPE_CONTRIB);
     assert_int_equal(rig->sent[0].flags & BY_FLAG_RETX, BY_FLAG_RETX);
     assert_int_equal(answer(rig, &rig->sent[0], roll) > 0, 1);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void an_unanswered_roll_call_ends_in_time_and_says_what_it_was(void **state)
@@ -456,7 +449,7 @@ static void an_unanswered_roll_call_ends_in_time_and_says_what_it_was(void **sta
     assert_int_equal(status.error, BY_ETIMEDOUT);
     assert_int_equal(status.session, 1);
     assert_in_range(rig->now_ns, began + STALL, began + STALL + (UINT64_C(1) << BY_WHEEL_TICK));
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_roll_of_many_ranks_takes_several_chunks(void **state)
@@ -481,7 +474,7 @@ static void a_roll_of_many_ranks_takes_several_chunks(void **state)
     for (uint32_t c = 0; c < 2; c++)
         assert_int_equal(rig->sent[c].optag,
                          by_optag(0, BY_COLLECTIVE_SESSION, 1, 0) ^ by_session_salt(roll, MANY));
-    stop(rig);
+    rig_stop(rig);
 }
 
 static void a_rank_alone_needs_no_session(void **state)
@@ -495,7 +488,7 @@ static void a_rank_alone_needs_no_session(void **state)
     post(rig, BY_COLLECTIVE_ALLREDUCE, BYTES, &id);
     end_of(rig, id, 0);
     assert_int_equal(rig_step(rig), 0);
-    stop(rig);
+    rig_stop(rig);
 }
 
 static int fill(void **state)
