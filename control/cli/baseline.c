@@ -73,7 +73,7 @@ int by_cli_baseline(const struct by_topology *topology, const char *path, enum b
                                           .keep = true,
                                           .time_limit_s = time_limit_s,
                                           .stage = &progress.stage,
-                                          .forwarding = by_program_pack};
+                                          .programs = by_program_pack};
     struct by_fraction optimum = (*plan)->optimum;
     struct by_baseline result;
     struct by_problem problem = {0};

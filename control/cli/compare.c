@@ -143,7 +143,7 @@ static void fill_row(const struct by_topology *topology, const struct compare_ar
                                           .root = root,
                                           .time_limit_s = arguments->time_limit_s,
                                           .stage = stage,
-                                          .forwarding = by_program_pack};
+                                          .programs = by_program_pack};
         struct by_plan *plan = NULL;
 
         if (by_plan_make(topology, &options, &plan, &problem) == 0)
@@ -157,7 +157,7 @@ static void fill_row(const struct by_topology *topology, const struct compare_ar
                                               .root = root,
                                               .time_limit_s = arguments->time_limit_s,
                                               .stage = stage,
-                                              .forwarding = by_program_pack};
+                                              .programs = by_program_pack};
         struct by_baseline result;
 
         if (by_baseline_make(topology, &options, reference, &result, &problem) == 0) {
@@ -351,7 +351,7 @@ static int compare_one(const struct by_topology *topology, const struct compare_
     struct by_plan_options options = {.collective = collective,
                                       .root = rooted ? root : -1,
                                       .in_network = true,
-                                      .forwarding = by_program_pack};
+                                      .programs = by_program_pack};
     struct by_cli_progress progress;
     struct by_plan *reference;
     struct by_problem problem = {0};

@@ -224,7 +224,7 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
 
     *arguments =
         (struct plan_arguments){.algorithm = BY_ALGORITHM_FOREST,
-                                .options = {.root = -1, .in_network = true, .forwarding = by_program_pack}};
+                                .options = {.root = -1, .in_network = true, .programs = by_program_pack}};
     status = by_options_read(&command_line, arguments, &argc, argv);
     if (status >= 0)
         return status;

@@ -18,8 +18,26 @@ const char *by_plan_bound_words(const struct by_plan *plan)
                               : "no trees carry more";
 }
 
+/* What an allreduce below its bound lacks. Weights that need more than 63 bits are rounded down by
+ * less than 1 / 65536 of the rate (control/study/bound/columns.c). */
+enum gap { GAP_ROUNDING = 0, GAP_TREES, GAP_UNKNOWN };
+
+static enum gap gap_of(const struct by_plan *plan)
+{
+    struct by_fraction nearly;
+
+    if (by_fraction_multiply(plan->optimum, (struct by_fraction){65535, 65536}, &nearly) == 0 &&
+        by_fraction_compare(plan->achieved, nearly) > 0)
+        return GAP_ROUNDING;
+    return plan->bound_is_firm ? GAP_TREES : GAP_UNKNOWN;
+}
+
 void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)
 {
+    static const char *const gaps[] = {
+        "of the weights, which are rounded: exact ones need more than 63 bits",
+        "most likely of the trees: a linear program over all trees allows the bound",
+        "of the trees or of the bound: the program that tells them apart is too large"};
     bool same = by_fraction_compare(plan->two_phases, plan->optimum) == 0;
     char text[BY_FRACTION_TEXT_BYTES];
 
@@ -33,10 +51,7 @@ void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)
                 by_fraction_value(plan->cut_exiting), plan->unit);
     if (!plan->hurried && by_collective_way(plan->collective) == BY_DATA_BOTH && !plan->ordered &&
         by_fraction_compare(plan->achieved, plan->optimum) < 0)
-        fprintf(stream, "  gap         %s\n",
-                plan->bound_is_firm
-                    ? "most likely of the trees: a linear program over all trees allows the bound"
-                    : "of the trees or of the bound: the program that tells them apart is too large");
+        fprintf(stream, "  gap         %s\n", gaps[gap_of(plan)]);
     if (plan->two_phases.num == 0)
         return;
     fprintf(stream, "  two phases  reduce-scatter, then allgather: %.6g %s (%s), ",
@@ -54,6 +69,7 @@ void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)
 void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan)
 {
     static const char *const kinds[] = {"?", "parts", "prices", "cuts"};
+    static const char *const gaps[] = {"rounding", "trees", "unknown"};
     char text[BY_FRACTION_JSON_BYTES];
 
     if (plan->two_phases.num == 0)
@@ -61,7 +77,7 @@ void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan)
     fprintf(stream, " \"bound_of\": \"%s\", \"proof\": \"%s\",\n", plan->proof ? "trees" : "schedules",
             plan->proof ? kinds[plan->proof->kind] : "cut");
     if (by_fraction_compare(plan->achieved, plan->optimum) < 0)
-        fprintf(stream, " \"gap_of\": \"%s\",\n", plan->bound_is_firm ? "trees" : "unknown");
+        fprintf(stream, " \"gap_of\": \"%s\",\n", gaps[gap_of(plan)]);
     fprintf(stream, " \"rs_ag\": %s, \"rs_ag_float\": %.12g, \"rs_ag_proved_optimal\": %s,\n",
             by_fraction_json(plan->two_phases, text), by_fraction_value(plan->two_phases),
             by_fraction_compare(plan->two_phases, plan->optimum) == 0 ? "true" : "false");

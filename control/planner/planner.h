@@ -10,15 +10,22 @@ struct by_graph;
 struct by_packed;
 struct by_tree_list;
 
+/* An allreduce whose trees miss the bound, in units of capacity. */
+struct by_plan_gap {
+    const struct by_graph *both, *up, *down; /* the fabric for both directions, up and down */
+    bool pairs;                              /* trees up and down may differ */
+    bool bound_only;                         /* no trees are wanted, where switches branch */
+    struct by_fraction bound;                /* of all trees */
+    double deadline;                         /* a time of by_plan_clock, 0 for none */
+};
+
 /*
- * Finds trees for allreduce on a fabric whose switches only forward, and a bound on every fabric,
- * with methods outside the planner (control/study/bound/pack.h). Appends the best trees to the
- * empty list and fills `packed`, with rate 0 when it finds none. The graphs are those of the fabric
- * for both directions, up and down. Returns 0, or a negative BY_E* with `problem` filled.
+ * Finds trees, a bound, or both with linear programs outside the planner, which needs no library
+ * for them (control/study/bound/pack.h). Appends the best trees to the empty list and fills
+ * `packed`, with rate 0 when it finds none. Returns 0, or a negative BY_E* with `problem` filled.
  */
-typedef int by_plan_forwarding_fn(const struct by_graph *both, const struct by_graph *up,
-                                  const struct by_graph *down, double deadline, struct by_tree_list *list,
-                                  struct by_packed *packed, struct by_problem *problem);
+typedef int by_plan_programs_fn(const struct by_plan_gap *gap, struct by_tree_list *list,
+                                struct by_packed *packed, struct by_problem *problem);
 
 struct by_plan_options {
     unsigned collective; /* enum by_collective */
@@ -32,14 +39,13 @@ struct by_plan_options {
     /* at most so many trees share the data of one rank (control/plan/merge.h): the best rate that
      * is found with them; 0 = any number */
     int64_t trees_max;
-    bool latency_aware;          /* trade part of the rate for lower trees: see shallow.h */
-    struct by_fraction loss_max; /* the largest such part: 1/10 is a tenth */
-    bool ordered;                /* partial sums cover contiguous intervals of ranks */
-    bool in_network;             /* false: switches only forward, and bounds hold for such a fabric */
-    double time_limit_s;         /* 0 = none; after it: the best plan so far, marked `hurried` */
-    struct by_stage *stage;      /* receives progress; may be NULL */
-    /* called when trees with free roots miss their bound; may be NULL */
-    by_plan_forwarding_fn *forwarding;
+    bool latency_aware;            /* trade part of the rate for lower trees: see shallow.h */
+    struct by_fraction loss_max;   /* the largest such part: 1/10 is a tenth */
+    bool ordered;                  /* partial sums cover contiguous intervals of ranks */
+    bool in_network;               /* false: switches only forward, and bounds hold for such a fabric */
+    double time_limit_s;           /* 0 = none; after it: the best plan so far, marked `hurried` */
+    struct by_stage *stage;        /* receives progress; may be NULL */
+    by_plan_programs_fn *programs; /* called when an allreduce misses its bound; may be NULL */
 };
 
 /* Makes a plan. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem`

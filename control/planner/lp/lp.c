@@ -46,6 +46,7 @@ void by_lp_free(struct by_lp *lp)
     for (uint32_t i = 0; i < lp->row_count; i++)
         mpq_clear(lp->rows[i].limit);
     mpq_clear(lp->value);
+    by_lp_drop_image(lp);
     free(lp->columns);
     free(lp->rows);
     free(lp);
@@ -69,6 +70,7 @@ uint32_t by_lp_row_q(struct by_lp *lp, enum by_lp_sense sense, const mpq_t limit
     struct by_lp_row *row;
 
     forget(lp);
+    by_lp_drop_image(lp);
     BY_GROW(lp->rows, lp->row_count, lp->row_room);
     row = &lp->rows[lp->row_count];
     *row = (struct by_lp_row){.sense = sense, .basic = true};
@@ -83,6 +85,8 @@ void by_lp_add_q(struct by_lp *lp, uint32_t row, uint32_t column, const mpq_t va
 
     BY_ASSERT(row < lp->row_count && column < lp->column_count);
     forget(lp);
+    if (column < lp->image_columns)
+        by_lp_drop_image(lp);
     for (uint32_t k = 0; k < at->count && row < at->top; k++)
         if (at->entries[k].row == row) {
             mpq_add(at->entries[k].value, at->entries[k].value, value);
@@ -119,6 +123,13 @@ void by_lp_cost(struct by_lp *lp, uint32_t column, int64_t num, int64_t den)
     BY_ASSERT(column < lp->column_count);
     forget(lp);
     set_ratio(lp->columns[column].cost, num, den);
+}
+
+void by_lp_limit(struct by_lp *lp, uint32_t row, int64_t num, int64_t den)
+{
+    BY_ASSERT(row < lp->row_count);
+    forget(lp);
+    set_ratio(lp->rows[row].limit, num, den);
 }
 
 uint32_t by_lp_row(struct by_lp *lp, enum by_lp_sense sense, int64_t num, int64_t den)
@@ -182,7 +193,7 @@ int by_lp_solve(struct by_lp *lp, const struct by_lp_options *options, struct by
     options = options ? options : &none;
     forget(lp);
     lp->work = (struct by_lp_work){0};
-    if (!options->exact_only && !by_lp_propose(lp, options->deadline))
+    if (!options->exact_only && !by_lp_propose(lp, options))
         put_basis(lp, kept);
     free(kept);
     error = by_lp_finish(lp, options->deadline, problem);

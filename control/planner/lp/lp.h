@@ -26,6 +26,9 @@ enum by_lp_state { BY_LP_UNSOLVED = 0, BY_LP_OPTIMAL, BY_LP_INFEASIBLE, BY_LP_UN
 struct by_lp_options {
     double deadline; /* a time of CLOCK_MONOTONIC in seconds, 0 for none */
     bool exact_only; /* no floating-point proposal: rational arithmetic starts from the last basis */
+    /* Clp perturbs the costs from its first step. By default it waits until steps have been
+     * degenerate for long, and then needs ten times as many where costs are mostly 0. */
+    bool perturb;
 };
 
 /* The work of the last by_lp_solve. */
@@ -44,6 +47,8 @@ void by_lp_free(struct by_lp *lp);
 uint32_t by_lp_column(struct by_lp *lp, int64_t num, int64_t den);
 /* Changes the coefficient of a variable in the value. */
 void by_lp_cost(struct by_lp *lp, uint32_t column, int64_t num, int64_t den);
+/* Changes the right side of a row to `num / den` (den > 0). */
+void by_lp_limit(struct by_lp *lp, uint32_t row, int64_t num, int64_t den);
 /* Adds an empty row with the right side `num / den` (den > 0); returns its number. */
 uint32_t by_lp_row(struct by_lp *lp, enum by_lp_sense sense, int64_t num, int64_t den);
 /* Adds `num / den` (den > 0) to the coefficient of `column` in `row`. */
@@ -65,6 +70,14 @@ uint32_t by_lp_row_count(const struct by_lp *lp);
  * - BY_ESTATE: the verification failed, which is a bug in the solver; no result is returned.
  */
 int by_lp_solve(struct by_lp *lp, const struct by_lp_options *options, struct by_problem *problem);
+/*
+ * Solves the program in floating point only: fills `*value`, the variables and the prices (arrays
+ * by column and by row, or NULL). These are a guide and are not checked. After other costs, other
+ * right sides or new columns, the next estimate starts from the last one; after new rows it starts
+ * anew. The next by_lp_solve starts from the basis that was found. Returns false, and fills
+ * nothing, if there is no optimum or the deadline passed (0: none).
+ */
+bool by_lp_estimate(struct by_lp *lp, double deadline, double *value, double *primals, double *duals);
 enum by_lp_state by_lp_state(const struct by_lp *lp);
 struct by_lp_work by_lp_work(const struct by_lp *lp);
 

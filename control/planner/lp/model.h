@@ -38,11 +38,15 @@ struct by_lp {
     mpq_t value;
     uint32_t primal_count, dual_count; /* of the solution */
     mpq_t *primal, *dual;
+    void *image;            /* Clp's copy of the program, for estimates; NULL: none */
+    uint32_t image_columns; /* of the program, in the copy */
 };
 
 /* Sets the basis to the one that Clp considers optimal. Returns false, and leaves the basis
  * unchanged, when Clp has no proposal. */
-bool by_lp_propose(struct by_lp *lp, double deadline);
+bool by_lp_propose(struct by_lp *lp, const struct by_lp_options *options);
+/* Frees Clp's copy of the program, if there is one. */
+void by_lp_drop_image(struct by_lp *lp);
 /* Pivots from the current basis in rationals, and fills primal and dual. Errors as
  * for by_lp_solve. */
 int by_lp_finish(struct by_lp *lp, double deadline, struct by_problem *problem);

@@ -247,20 +247,19 @@ static int pack_parts(struct allreduce_task *task, const struct by_plan_options 
     return error == BY_ERANGE ? error : 0; /* other errors: the whole is planned without parts */
 }
 
-/* Packs trees with the method of the options if switches only forward; else finds a bound. */
-static int pack_forwarding(struct allreduce_task *task, const struct by_plan_options *options,
-                           struct by_problem *problem)
+/* Packs trees, and finds a bound, with the programs of the options. */
+static int pack_outside(struct allreduce_task *task, const struct by_plan_options *options, bool bound_only,
+                        struct by_problem *problem)
 {
+    struct by_plan_gap gap = {task->both, task->up,    task->down,    wants_pairs(task),
+                              bound_only, task->bound, task->deadline};
     struct by_tree_list list = {0};
     struct by_packed packed = {.rate = {0, 1}, .bound = {0, 1}};
-    int error;
+    int error = options->programs(&gap, &list, &packed, problem);
 
-    if (!options->forwarding)
-        return 0;
-    error = options->forwarding(task->both, task->up, task->down, task->deadline, &list, &packed, problem);
     if (error)
         packed.rate = (struct by_fraction){0, 1};
-    task->firm = packed.bound.num > 0;
+    task->firm |= packed.bound.num > 0;
     offer(task, &list, &packed);
     return error;
 }
@@ -299,6 +298,13 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
         by_stage_begin(task->stage, "filling links", 0);
         error = pack_quickly(task, ROUNDS_MAX, task->deadline);
     }
+    if (!error && has_branching(task) && options->programs && !by_plan_late(task->deadline) &&
+        by_fraction_compare(task->rate, task->bound) < 0) {
+        by_stage_begin(task->stage, "finding a bound", 0);
+        error = pack_outside(task, options, true, problem);
+        if (error)
+            return error;
+    }
     if (!error && has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0) {
         by_stage_begin(task->stage, "planning parts", 0);
         error = pack_parts(task, options, problem);
@@ -306,18 +312,12 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
     if (!error && by_fraction_compare(task->rate, task->bound) < 0 && !by_plan_late(task->deadline) &&
         (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
         by_stage_begin(task->stage, "improving trees", 0);
-        if (!has_branching(task))
-            error = pack_forwarding(task, options, problem);
+        if (options->programs)
+            error = pack_outside(task, options, false, problem);
         if (error)
             return error;
-        if (by_fraction_compare(task->rate, task->bound) < 0)
+        if ((!has_branching(task) || !options->programs) && by_fraction_compare(task->rate, task->bound) < 0)
             error = pack_programs(task);
-        if (!error && has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0 &&
-            !by_plan_late(task->deadline)) {
-            error = pack_forwarding(task, options, problem);
-            if (error)
-                return error;
-        }
     }
     plan->seconds.pack += by_plan_clock() - start;
     if (error)

@@ -153,7 +153,7 @@ int by_baseline_make(const struct by_topology *topology, const struct by_baselin
         .root = rooted ? options->root : -1,
         .deadline = options->time_limit_s > 0 ? by_plan_clock() + options->time_limit_s : 0,
         .stage = options->stage,
-        .forwarding = options->forwarding,
+        .programs = options->programs,
         .problem = problem};
     int error;
 

@@ -44,12 +44,12 @@ enum by_algorithm by_algorithm_from_name(const char *name);
 
 struct by_baseline_options {
     enum by_algorithm algorithm;
-    unsigned collective;               /* enum by_collective */
-    int64_t root;                      /* node index, for broadcast and reduce */
-    bool keep;                         /* make the plan or schedule; false: only the figures */
-    double time_limit_s;               /* 0: none; after it BY_ETIMEDOUT */
-    struct by_stage *stage;            /* receives progress, or NULL */
-    by_plan_forwarding_fn *forwarding; /* as in by_plan_options, for Blink */
+    unsigned collective;           /* enum by_collective */
+    int64_t root;                  /* node index, for broadcast and reduce */
+    bool keep;                     /* make the plan or schedule; false: only the figures */
+    double time_limit_s;           /* 0: none; after it BY_ETIMEDOUT */
+    struct by_stage *stage;        /* receives progress, or NULL */
+    by_plan_programs_fn *programs; /* as in by_plan_options, for Blink */
 };
 
 struct by_baseline {
@@ -76,9 +76,9 @@ struct by_baseline_task {
     unsigned collective;
     int64_t root;
     struct by_sketch *sketch;
-    double deadline;                   /* a time of by_plan_clock, 0 for none */
-    struct by_stage *stage;            /* or NULL */
-    by_plan_forwarding_fn *forwarding; /* or NULL */
+    double deadline;               /* a time of by_plan_clock, 0 for none */
+    struct by_stage *stage;        /* or NULL */
+    by_plan_programs_fn *programs; /* or NULL */
     struct by_problem *problem;
 };
 

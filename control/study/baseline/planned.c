@@ -17,10 +17,8 @@
 int by_baseline_blink(struct by_baseline_task *task)
 {
     bool allreduce = task->collective == BY_COLLECTIVE_ALLREDUCE;
-    struct by_plan_options options = {.collective = task->collective,
-                                      .root = task->root,
-                                      .forwarding = task->forwarding,
-                                      .stage = task->stage};
+    struct by_plan_options options = {
+        .collective = task->collective, .root = task->root, .programs = task->programs, .stage = task->stage};
     double now = by_plan_clock();
     struct by_plan *plan = NULL;
     int error;

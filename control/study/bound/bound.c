@@ -44,7 +44,7 @@ static int make_plan(const struct bound_work *work, unsigned collective, int64_t
                                       .root = root,
                                       .in_network = in_network,
                                       .stage = work->options->stage,
-                                      .forwarding = by_program_pack};
+                                      .programs = by_program_pack};
 
     if (work->deadline > 0) {
         options.time_limit_s = work->deadline - by_plan_clock();

@@ -1,6 +1,7 @@
 # bound: upper bounds for all schedules, and the rates that trees reach.
 control_SRC += \
 	control/study/bound/bound.c \
+	control/study/bound/columns.c \
 	control/study/bound/cuts.c \
 	control/study/bound/model.c \
 	control/study/bound/pack.c \

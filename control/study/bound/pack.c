@@ -1,27 +1,38 @@
-/* Solves the planner's allreduce by the linear program. See pack.h. */
+/* Solves the planner's allreduce by linear programs. See pack.h. */
 #include "control/study/bound/pack.h"
 
+#include "control/base/fraction.h"
+#include "control/study/bound/columns.h"
 #include "control/study/bound/program.h"
 #include "control/study/bound/trees.h"
 #include "offload/base/errors.h"
 
-/* Largest program that a plan may wait for (variables). Solving it takes some seconds. */
-#define COLUMNS_MAX 16000u
+/* Largest programs of cuts that a plan may wait for (variables): for trees, and for a bound alone.
+ * Solving them takes some seconds. */
+#define COLUMNS_MAX       16000u
+#define BOUND_COLUMNS_MAX 100000u
 
-int by_program_pack(const struct by_graph *both, const struct by_graph *up, const struct by_graph *down,
-                    double deadline, struct by_tree_list *list, struct by_packed *packed,
-                    struct by_problem *problem)
+static bool branches(const struct by_plan_gap *gap)
 {
-    struct by_program_graphs graphs = {both, up, down};
+    for (uint32_t i = 0; i < gap->both->node_count; i++)
+        if (gap->up->branch[i] || gap->down->branch[i])
+            return true;
+    return false;
+}
+
+/* The program of cuts: a bound, and trees if switches only forward. */
+static int pack_cuts(const struct by_plan_gap *gap, struct by_tree_list *list, struct by_packed *packed,
+                     struct by_problem *problem)
+{
+    struct by_program_graphs graphs = {gap->both, gap->up, gap->down};
     struct by_bound_program program;
     int error;
 
-    *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
-    if (by_program_size(&graphs) > COLUMNS_MAX)
+    if (by_program_size(&graphs) > (branches(gap) ? BOUND_COLUMNS_MAX : COLUMNS_MAX))
         return 0;
-    error = by_program_solve(&graphs, deadline, &program, problem);
+    error = by_program_solve(&graphs, gap->deadline, &program, problem);
     if (!error && program.rate.num > 0)
-        error = by_program_trees(&program, both, up, down, deadline, list, problem);
+        error = by_program_trees(&program, gap->both, gap->up, gap->down, gap->deadline, list, problem);
     if (!error) {
         packed->rate = program.rate;
         packed->bound = program.bound;
@@ -29,6 +40,19 @@ int by_program_pack(const struct by_graph *both, const struct by_graph *up, cons
         program.proof = NULL;
     }
     by_program_free(&program);
+    return error;
+}
+
+int by_program_pack(const struct by_plan_gap *gap, struct by_tree_list *list, struct by_packed *packed,
+                    struct by_problem *problem)
+{
+    int error;
+
+    *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
+    if (gap->bound_only || !branches(gap))
+        error = pack_cuts(gap, list, packed, problem);
+    else
+        error = by_columns_pack(gap, list, packed, problem);
     return error == BY_ERANGE || error == BY_ETIMEDOUT ? 0
                                                        : error; /* the planner falls back to other methods */
 }

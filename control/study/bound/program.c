@@ -60,7 +60,7 @@ static void first_cuts(struct by_model *model, double deadline)
 static int find_cuts(struct by_model *model, double deadline, struct by_bound_program *program,
                      struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
 {
-    struct by_lp_options options = {.deadline = deadline};
+    struct by_lp_options options = {.deadline = deadline, .perturb = true};
     uint32_t added = 1;
     int error = 0;
 

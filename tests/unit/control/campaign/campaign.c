@@ -116,7 +116,7 @@ static struct by_plan *plan(struct campaign *campaign, unsigned collective, int6
                                       .shares = shares,
                                       .trees_max = trees_max,
                                       .in_network = in_network,
-                                      .forwarding = by_program_pack};
+                                      .programs = by_program_pack};
     const char *name = by_collective_name(collective), *mode = in_network ? "auto" : "none";
     struct by_problem problem = {0};
     struct by_plan *made = NULL;

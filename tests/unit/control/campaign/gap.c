@@ -182,7 +182,7 @@ static bool plan_one(size_t family, uint64_t seed, const char *folder, struct ro
 {
     struct by_topology *topology = make_fabric(family, seed);
     struct by_plan_options options = {
-        .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .in_network = true, .forwarding = by_program_pack};
+        .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .in_network = true, .programs = by_program_pack};
     struct by_verify_report report = {0};
     struct by_problem problem = {0};
     struct by_fraction ratio = {0, 1};

@@ -97,7 +97,7 @@ static void check_plan(const struct by_topology *topology, uint64_t seed, unsign
     struct by_plan_options options = {.collective = collective,
                                       .root = by_collective_is_rooted(collective) ? 0 : -1,
                                       .in_network = true,
-                                      .forwarding = by_program_pack};
+                                      .programs = by_program_pack};
     bool oneway = seed % MIXED_COUNT == MIXED_ONEWAY;
     struct by_verify_report report;
     struct by_problem problem = {0};

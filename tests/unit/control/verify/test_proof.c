@@ -154,7 +154,7 @@ static void petersen_graphs_with_mixed_switches_have_no_gap(void **state)
         struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLREDUCE,
                                           .root = -1,
                                           .in_network = true,
-                                          .forwarding = by_program_pack};
+                                          .programs = by_program_pack};
         struct by_problem problem = {0};
         struct by_fraction ratio;
         struct by_plan *plan;

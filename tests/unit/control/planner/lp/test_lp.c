@@ -201,6 +201,46 @@ static void rows_may_be_added_after_a_solution(void **state)
     by_lp_free(lp);
 }
 
+static void expect_estimate(struct by_lp *lp, double value, double first_price)
+{
+    double found, duals[8], primals[8];
+
+    assert_true(by_lp_estimate(lp, 0, &found, primals, duals));
+    assert_true(found > value - 1e-6 && found < value + 1e-6);
+    assert_true(duals[0] > first_price - 1e-6 && duals[0] < first_price + 1e-6);
+}
+
+/* Each change is followed by an estimate, which starts from the last one. */
+static void estimates_follow_changes(void **state)
+{
+    static const int64_t rows[][4] = {{1, 1, 1, 6}, {1, 0, 0, 2}};
+    static const enum by_lp_sense senses[] = {BY_LP_AT_MOST, BY_LP_AT_MOST};
+    struct by_lp *lp = of_table(rows, senses, 2);
+    double value;
+
+    (void)state;
+    expect_estimate(lp, 6, 1);
+    expect_optimum(lp, 6, 1);
+    by_lp_limit(lp, 0, 9, 2);
+    expect_estimate(lp, 4.5, 1);
+    by_lp_add(lp, 0, by_lp_column(lp, 3, 1), 2, 1); /* a column: 3 for 2 of the first row */
+    expect_estimate(lp, 6.75, 1.5);
+    expect_optimum(lp, 27, 4);
+    by_lp_cost(lp, 0, 4, 1);
+    expect_estimate(lp, 11.75, 1.5);
+    by_lp_row(lp, BY_LP_AT_MOST, 1, 1); /* a row: at most one of the new column */
+    by_lp_add(lp, 2, 3, 1, 1);
+    expect_estimate(lp, 11.5, 1);
+    by_lp_add(lp, 2, 0, 1, 1); /* an entry for a variable that is known: at most one of both */
+    expect_estimate(lp, 7.5, 1);
+    expect_optimum(lp, 15, 2);
+    by_lp_limit(lp, 0, -1, 1); /* no variable is negative */
+    assert_false(by_lp_estimate(lp, 0, &value, NULL, NULL));
+    by_lp_limit(lp, 0, 9, 2);
+    expect_estimate(lp, 7.5, 1);
+    by_lp_free(lp);
+}
+
 static void a_falsified_solution_does_not_verify(void **state)
 {
     static const int64_t rows[][4] = {{2, 1, 1, 4}, {1, 2, 1, 5}, {1, 1, 2, 6}};
@@ -362,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_degenerate_program_ends),
         cmocka_unit_test(differences_below_a_double_count),
         cmocka_unit_test(rows_may_be_added_after_a_solution),
+        cmocka_unit_test(estimates_follow_changes),
         cmocka_unit_test(a_falsified_solution_does_not_verify),
         cmocka_unit_test(a_start_without_clp_ends_at_the_same_optimum),
         cmocka_unit_test(factors_solve_both_ways),

@@ -212,12 +212,12 @@ static void blinks_allreduce_has_one_root_and_is_as_fast_as_any_roots(void **sta
         struct by_topology *even = rig_preset("leafspine", "none", "2", "2", "3", NULL), *topology;
         struct by_variation variation = {.fail = {0, 1}, .scatter_low = 1, .scatter_high = 6, .seed = seed};
         struct by_plan_options options = {
-            .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .forwarding = by_program_pack};
+            .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .programs = by_program_pack};
         struct by_baseline_options wanted = {.algorithm = BY_ALGORITHM_BLINK,
                                              .collective = BY_COLLECTIVE_ALLREDUCE,
                                              .root = -1,
                                              .keep = true,
-                                             .forwarding = by_program_pack};
+                                             .programs = by_program_pack};
         struct by_problem problem = {0};
         struct by_plan *plan;
         struct by_baseline result;

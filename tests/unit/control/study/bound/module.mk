@@ -21,3 +21,10 @@ TESTS += bound-all
 bound-all_SRC    := tests/unit/control/study/bound/test_bound.c tests/unit/control/planner/rig.c
 bound-all_LIBS   := control lp offload
 bound-all_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+TESTS += bound-columns
+bound-columns_SRC := \
+	tests/unit/control/study/bound/test_columns.c \
+	tests/unit/control/campaign/fabric.c \
+	tests/unit/control/planner/rig.c
+bound-columns_LIBS   := control lp offload
+bound-columns_LDLIBS := -lcmocka -ljansson -lgmp -lClp

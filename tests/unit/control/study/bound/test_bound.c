@@ -160,7 +160,7 @@ static void the_planner_reaches_the_program_s_rate(void **state)
     struct by_topology *plain = rig_preset("leafspine", "none", "8", "4", "4", NULL), *topology = NULL;
     struct by_variation variation = {.fail = {0, 1}, .scatter_low = 5, .scatter_high = 8, .seed = 3};
     struct by_plan_options options = {
-        .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .in_network = true, .forwarding = by_program_pack};
+        .collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .in_network = true, .programs = by_program_pack};
     struct by_problem problem = {0};
     struct by_plan *plan;
 

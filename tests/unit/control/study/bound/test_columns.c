@@ -1,0 +1,144 @@
+/*
+ * Allreduce by column generation (control/study/bound/columns.h) on random fabrics of up to 24
+ * nodes: one-way links, parallel links, switches of mixed capability. Each plan is verified, and
+ * compared with the one that the planner makes without linear programs of floating point.
+ * SEED=N runs only one seed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "control/base/fraction.h"
+#include "control/fabric/build.h"
+#include "control/study/bound/pack.h"
+#include "offload/base/errors.h"
+#include "tests/unit/control/campaign/fabric.h"
+#include "tests/unit/control/planner/rig.h"
+
+#define SEEDS 44u
+/* Weights may be rounded. */
+static const struct by_fraction nearly_all = {65535, 65536};
+
+static uint64_t first_seed = 1, last_seed = SEEDS;
+
+static struct by_plan *plan_of(const struct by_topology *topology, by_plan_programs_fn *programs,
+                               double limit)
+{
+    struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLREDUCE,
+                                      .root = -1,
+                                      .in_network = true,
+                                      .time_limit_s = limit,
+                                      .programs = programs};
+    struct by_problem problem = {0};
+    struct by_plan *plan;
+
+    if (by_plan_make(topology, &options, &plan, &problem) != 0)
+        fail_msg("%s", problem.text);
+    return plan;
+}
+
+static struct by_fraction ratio(const struct by_plan *plan)
+{
+    struct by_fraction ratio;
+
+    assert_int_equal(by_fraction_divide(plan->achieved, plan->optimum, &ratio), 0);
+    return ratio;
+}
+
+static void random_fabrics_reach_their_bound(void **state)
+{
+    uint64_t better = 0;
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed <= last_seed; seed++) {
+        struct by_topology *topology = campaign_fabric(seed, (struct fabric_sizes){10, 24});
+        struct by_plan *plan = plan_of(topology, by_program_pack, 0), *plain = plan_of(topology, NULL, 0);
+
+        rig_verify(plan, topology,
+                   by_fraction_compare(plan->achieved, plan->optimum) < 0 ? BY_VERDICT_VALID
+                                                                          : BY_VERDICT_OPTIMAL);
+        assert_true(by_fraction_compare(ratio(plan), nearly_all) > 0);
+        assert_true(by_fraction_compare(plan->achieved, plain->achieved) >= 0);
+        better += by_fraction_compare(plan->achieved, plain->achieved) > 0;
+        by_plan_free(plain);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+    print_message("%llu of %llu are faster by columns\n", (unsigned long long)better,
+                  (unsigned long long)(last_seed - first_seed + 1));
+    if (last_seed > first_seed)
+        assert_true(better >= 3);
+}
+
+/* Fifteen switches, each linked to the six whose pair of things is disjoint from its own, and a
+ * host at each: a third aggregates, a third multicasts, a third does both. Weights are rounded. */
+static void a_kneser_graph_nearly_reaches_its_bound(void **state)
+{
+    struct by_builder *builder = by_builder_new("kneser", "GB/s");
+    struct by_place nowhere = {0, 0};
+    struct by_problem problem = {0};
+    struct by_topology *topology;
+    struct by_plan *plan;
+    uint32_t pairs[15], count = 0;
+    char name[16];
+
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++)
+        for (uint32_t j = i + 1; j < 6; j++)
+            pairs[count++] = 1u << i | 1u << j;
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_node node = {.name = name, .multicast = i % 3 != 0, .aggregate = i % 3 != 1};
+
+        snprintf(name, sizeof(name), "switch%u", i);
+        by_builder_node(builder, &node);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        by_builder_compute(builder, "host%u", i);
+        by_builder_link(builder, i, count + i, true, (struct by_fraction){2, 1}, nowhere);
+        for (uint32_t j = 0; j < i; j++)
+            if ((pairs[i] & pairs[j]) == 0)
+                by_builder_link(builder, i, j, true, (struct by_fraction){1, 1}, nowhere);
+    }
+    assert_int_equal(by_builder_finish(builder, &topology, &problem), 0);
+    by_builder_free(builder);
+    plan = plan_of(topology, by_program_pack, 0);
+    rig_verify(plan, topology,
+               by_fraction_compare(plan->achieved, plan->optimum) < 0 ? BY_VERDICT_VALID
+                                                                      : BY_VERDICT_OPTIMAL);
+    assert_true(by_fraction_compare(ratio(plan), nearly_all) > 0);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* Columns on this fabric take some seconds; the best plan so far is valid. */
+static void a_time_limit_ends_the_search(void **state)
+{
+    struct by_topology *topology = campaign_fabric(7, (struct fabric_sizes){10, 40});
+    struct by_plan *plan = plan_of(topology, by_program_pack, 0.5);
+
+    (void)state;
+    assert_true(plan->hurried);
+    assert_true(by_fraction_compare(ratio(plan), (struct by_fraction){9, 10}) > 0);
+    rig_verify(plan, topology, BY_VERDICT_VALID);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_fabrics_reach_their_bound),
+        cmocka_unit_test(a_kneser_graph_nearly_reaches_its_bound),
+        cmocka_unit_test(a_time_limit_ends_the_search),
+    };
+    const char *seed = getenv("SEED");
+
+    if (seed)
+        first_seed = last_seed = strtoull(seed, NULL, 10);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
