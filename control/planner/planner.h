@@ -16,6 +16,7 @@ struct by_plan_gap {
     bool pairs;                              /* trees up and down may differ */
     bool bound_only;                         /* no trees are wanted, where switches branch */
     struct by_fraction bound;                /* of all trees */
+    const struct by_tree_list *trees;        /* those found so far */
     double deadline;                         /* a time of by_plan_clock, 0 for none */
 };
 

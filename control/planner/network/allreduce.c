@@ -251,8 +251,8 @@ static int pack_parts(struct allreduce_task *task, const struct by_plan_options 
 static int pack_outside(struct allreduce_task *task, const struct by_plan_options *options, bool bound_only,
                         struct by_problem *problem)
 {
-    struct by_plan_gap gap = {task->both, task->up,    task->down,    wants_pairs(task),
-                              bound_only, task->bound, task->deadline};
+    struct by_plan_gap gap = {task->both, task->up,    task->down,  wants_pairs(task),
+                              bound_only, task->bound, &task->list, task->deadline};
     struct by_tree_list list = {0};
     struct by_packed packed = {.rate = {0, 1}, .bound = {0, 1}};
     int error = options->programs(&gap, &list, &packed, problem);

@@ -20,13 +20,13 @@
 /* The part of the best prices so far in the prices for which columns are sought. */
 #define SMOOTHING 0.8
 /* Rows and sites of the largest programs (counts). */
-#define ROWS_MAX        1024u
+#define ROWS_MAX        4096u
 #define SITES_MAX       256u
 #define PAIRS_SITES_MAX 64u
-/* Columns after which a program stops with the result so far (count), and the work of finding them
- * (trees tried times sites^2): some 20 s. */
+/* New columns after which a program stops with the result so far (count), and the work of finding
+ * them (trees tried times sites^2) and of solving the program (rows^3 / 8): some 40 s. */
 #define COLUMNS_MAX 3000u
-#define WORK_MAX    20000000000u
+#define WORK_MAX    15000000000u
 /* Exact solutions that may each find a column which floating point did not (count). */
 #define EXACT_MAX 8u
 /* Weights that do not fit 63 bits become multiples of 1 / 2^ROUNDED_BITS. */
@@ -44,10 +44,11 @@ struct use {
     int32_t count;
 };
 
-/* A tree in both directions (the paths of `up` only), or a pair. */
+/* A tree in both directions (the paths of `up` only), or a pair; or one of those that are given. */
 struct column {
     uint32_t row_count;
     struct use *rows;
+    uint32_t given; /* its number in gap->trees, UINT32_MAX for a new one */
     uint32_t root;
     uint32_t up_count, down_count;
     struct by_path *up, *down;
@@ -118,7 +119,6 @@ static bool task_make(struct columns_task *task, bool pairs)
         return false;
     work = (uint64_t)2 * sites[0] * sites[0] * (1 + sites[0] - task->gap->both->compute_count);
     work *= pairs ? 2 * sites[0] : 1; /* for each root, up and down */
-    task->column_max = WORK_MAX / work < COLUMNS_MAX ? (uint32_t)(WORK_MAX / work) : COLUMNS_MAX;
     if (pairs)
         task->tree_pair = by_tree_pair_new(task->gap->up, task->gap->down);
     else
@@ -129,6 +129,8 @@ static bool task_make(struct columns_task *task, bool pairs)
     task->counts = by_alloc(task->rows, sizeof(*task->counts));
     task->duals = by_alloc(task->rows, sizeof(*task->duals));
     task->kept = by_alloc(task->rows, sizeof(*task->kept));
+    work += (uint64_t)task->rows * task->rows * task->rows / 8;
+    task->column_max = WORK_MAX / work < COLUMNS_MAX ? (uint32_t)(WORK_MAX / work) : COLUMNS_MAX;
     task->lp = by_lp_new();
     for (uint32_t i = 0; i < task->rows; i++) {
         task->limits[i] =
@@ -152,26 +154,90 @@ static __int128 find(struct columns_task *task, bool prove, __int128 *floor)
     return price;
 }
 
-/* Adds the column that was found last. */
-static void add(struct columns_task *task)
+/* Adds the column in `counts` to the program. */
+static struct column *add_counts(struct columns_task *task, uint32_t given)
 {
     struct column *column;
     uint32_t number = by_lp_column(task->lp, 1, 1);
 
     BY_GROW(task->columns, task->column_count, task->column_room);
     column = &task->columns[task->column_count++];
-    *column = (struct column){.rows = by_alloc(task->rows, sizeof(*column->rows))};
+    *column = (struct column){.rows = by_alloc(task->rows, sizeof(*column->rows)), .given = given};
     for (uint32_t i = 0; i < task->rows; i++)
         if (task->counts[i] > 0) {
             by_lp_add(task->lp, i, number, task->counts[i], 1);
             column->rows[column->row_count++] = (struct use){i, task->counts[i]};
         }
+    return column;
+}
+
+/* Adds the column that was found last. */
+static void add(struct columns_task *task)
+{
+    struct column *column = add_counts(task, UINT32_MAX);
+
     if (task->steiner) {
         column->up = by_steiner_paths(task->steiner, &column->root, &column->up_count);
         return;
     }
     column->up = by_tree_pair_paths(task->tree_pair, true, &column->root, &column->up_count);
     column->down = by_tree_pair_paths(task->tree_pair, false, &column->root, &column->down_count);
+}
+
+/* Adds the loads of a tree; `row_of` by [from * node_count + to]. False if it is not of the
+ * program. */
+static bool count_tree(struct columns_task *task, const struct by_tree *tree, const uint32_t *row_of)
+{
+    const struct by_tree_list *list = task->gap->trees;
+    uint32_t n = task->gap->both->node_count;
+
+    for (uint32_t e = 0; e < tree->edge_count; e++) {
+        struct by_path path = by_paths_get(&list->paths, list->edges[tree->first_edge + e]);
+
+        for (uint32_t i = 1; i < path.node_count; i++) {
+            uint32_t from = path.nodes[i - (tree->use != BY_TREE_UP)],
+                     to = path.nodes[i - (tree->use == BY_TREE_UP)];
+            uint32_t row = row_of[(size_t)from * n + to];
+
+            if (row == UINT32_MAX)
+                return false;
+            task->counts[row]++;
+            if (tree->use == BY_TREE_BOTH && !task->steiner)
+                task->counts[row_of[(size_t)to * n + from]]++;
+        }
+    }
+    return true;
+}
+
+/* Adds the trees that are given as columns, unless additions are limited. */
+static void add_given(struct columns_task *task)
+{
+    const struct by_tree_list *list = task->gap->trees;
+    uint32_t n = task->gap->both->node_count, *row_of = by_alloc((size_t)n * n, sizeof(*row_of));
+    bool right = true;
+
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        row_of[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < task->rows; i++) {
+        uint32_t ends[2];
+
+        row_ends(task, i, ends);
+        right = right && ends[0] != ends[1];
+        row_of[(size_t)ends[0] * n + ends[1]] = i;
+        if (task->steiner)
+            row_of[(size_t)ends[1] * n + ends[0]] = i;
+    }
+    for (uint32_t t = 0; t < list->count && right; t++) {
+        bool pair = list->trees[t].use != BY_TREE_BOTH;
+
+        memset(task->counts, 0, task->rows * sizeof(*task->counts));
+        right = !(pair && task->steiner) && count_tree(task, &list->trees[t], row_of) &&
+                (!pair || count_tree(task, &list->trees[t + 1], row_of));
+        if (right)
+            add_counts(task, t);
+        t += pair;
+    }
+    free(row_of);
 }
 
 static bool can_prove(const struct columns_task *task)
@@ -235,7 +301,7 @@ static bool improves(const struct columns_task *task)
  * Prices are taken between those of the estimate, which jump, and the best so far (Wentges 1997).
  * False: there was no time, or no estimate.
  */
-static bool generate(struct columns_task *task, double bound, double deadline)
+static bool generate(struct columns_task *task, double bound)
 {
     bool prove = false;
 
@@ -243,7 +309,8 @@ static bool generate(struct columns_task *task, double bound, double deadline)
     while (task->column_count < task->column_max) {
         __int128 floor;
 
-        if (by_plan_late(deadline) || !by_lp_estimate(task->lp, deadline, &task->value, NULL, task->duals))
+        if (by_plan_late(task->gap->deadline) ||
+            !by_lp_estimate(task->lp, task->gap->deadline, &task->value, NULL, task->duals))
             return false;
         if (task->value >= bound * (1 - 1e-9))
             return true;
@@ -317,30 +384,26 @@ static void keep_bound(const struct columns_task *task, __int128 floor, struct b
     free(rows);
 }
 
-/* Solves the program of the columns so far exactly, and adds columns that only exact prices find.
- * Returns 0, or an error of by_lp_solve. */
-static int finish(struct columns_task *task, bool complete, double deadline, struct by_packed *packed,
-                  struct by_problem *problem)
+/* Solves the program of all columns exactly, and adds columns that only exact prices find. Returns
+ * 0, or an error of by_lp_solve. */
+static int finish(struct columns_task *task, struct by_packed *packed, struct by_problem *problem)
 {
-    struct by_lp_options options = {.deadline = deadline};
-    bool proves = complete && can_prove(task);
-    uint32_t rounds = 0;
+    struct by_lp_options options = {.deadline = task->gap->deadline};
 
-    for (;;) {
+    for (uint32_t rounds = 0;; rounds++) {
         int error = by_lp_solve(task->lp, &options, problem);
         __int128 floor;
         int64_t one;
 
-        if (error || !proves || rounds++ == EXACT_MAX)
+        if (error || !can_prove(task) || rounds == EXACT_MAX)
             return error;
         take_prices(task, &one);
-        if (find(task, true, &floor) < one) {
-            add(task);
-            continue;
+        if (find(task, true, &floor) >= one) {
+            if (floor > 0)
+                keep_bound(task, floor, packed);
+            return 0;
         }
-        if (floor > 0)
-            keep_bound(task, floor, packed);
-        return 0;
+        add(task);
     }
 }
 
@@ -357,7 +420,7 @@ static bool leave_room(struct columns_task *task, bool *full, double bound)
         if (!full[i] && task->limits[i] <= UNITS_MAX)
             by_lp_limit(task->lp, i, task->limits[i] * (FREE_PART - 1), FREE_PART);
     while (changed) {
-        if (!generate(task, bound, task->gap->deadline))
+        if (!generate(task, bound))
             return false;
         if (task->value >= bound * (1 - 1e-9)) {
             return true;
@@ -477,50 +540,52 @@ static int find_small(struct columns_task *task, struct by_fraction **amounts)
     return error;
 }
 
-/* Rounds an amount down to a multiple of 1 / 2^ROUNDED_BITS. */
-static int round_amount(const mpq_t exact, struct by_fraction *amount)
+/* The amounts of the last estimate, rounded down to multiples of 2^-ROUNDED_BITS, or of more if the
+ * limits are large. */
+static int round_amounts(struct columns_task *task, struct by_fraction *amounts)
 {
-    int error = BY_ERANGE;
-    mpz_t number;
+    double *now = by_alloc(task->column_count, sizeof(*now));
+    int64_t scale = (int64_t)1 << ROUNDED_BITS;
+    struct units units = {0};
+    int error = 0;
 
-    mpz_init(number);
-    mpz_mul_2exp(number, mpq_numref(exact), ROUNDED_BITS);
-    mpz_fdiv_q(number, number, mpq_denref(exact));
-    if (mpz_fits_slong_p(number))
-        error = by_fraction_set(mpz_get_si(number), (__int128)1 << ROUNDED_BITS, amount);
-    mpz_clear(number);
+    for (uint32_t i = 0; i < task->rows; i++)
+        while (scale > 1 && task->limits[i] > UNITS_MAX / scale)
+            scale /= 2;
+    if (!by_lp_estimate(task->lp, 0, &task->value, now, NULL) || !units_make(task, now, scale, &units))
+        error = BY_ERANGE;
+    for (uint32_t j = 0; j < task->column_count && !error; j++)
+        error = by_fraction_set(units.given[j], scale, &amounts[j]);
+    units_free(&units);
+    free(now);
     return error;
 }
 
-/* Finds the amounts of the columns: those of the exact solution, others with the same sum, or the
- * exact ones rounded down. */
-static int find_amounts(struct columns_task *task, struct by_fraction **amounts)
+/* The amounts of the exact solution. Returns BY_ERANGE if they need too many bits. */
+static int exact_amounts(const struct columns_task *task, struct by_fraction *amounts)
 {
-    const mpq_t *exact = by_lp_primals(task->lp);
-    struct by_fraction *rounded = by_alloc(task->column_count, sizeof(*rounded)), sum = {0, 1};
-    uint32_t count = task->column_count;
+    struct by_fraction sum = {0, 1};
     int error = 0;
 
-    *amounts = by_alloc(count, sizeof(**amounts));
-    for (uint32_t i = 0; i < count && !error; i++) {
-        error = by_lp_fraction(exact[i], &(*amounts)[i]);
+    for (uint32_t i = 0; i < task->column_count && !error; i++) {
+        error = by_lp_fraction(by_lp_primals(task->lp)[i], &amounts[i]);
         if (!error)
-            error = by_fraction_add(sum, (*amounts)[i], &sum);
+            error = by_fraction_add(sum, amounts[i], &sum);
     }
-    if (error) {
-        error = 0;
-        for (uint32_t i = 0; i < count && !error; i++)
-            error = round_amount(exact[i], &rounded[i]);
-        if (find_small(task, amounts) == 0) {
-            error = 0;
-        } else if (!error) {
-            *amounts = by_realloc(*amounts, task->column_count, sizeof(**amounts));
-            for (uint32_t i = 0; i < task->column_count; i++)
-                (*amounts)[i] = i < count ? rounded[i] : (struct by_fraction){0, 1};
-        }
-    }
-    free(rounded);
     return error;
+}
+
+/* Finds the amounts of the columns: those of the exact solution, others with the same sum, or
+ * rounded ones. Without an exact solution (`solved`) they are rounded. */
+static int find_amounts(struct columns_task *task, bool solved, struct by_fraction **amounts)
+{
+    *amounts = by_alloc(task->column_count, sizeof(**amounts));
+    if (solved && (exact_amounts(task, *amounts) == 0 || find_small(task, amounts) == 0))
+        return 0;
+    for (uint32_t i = 0; i < task->rows; i++)
+        by_lp_limit(task->lp, i, task->limits[i], 1);
+    *amounts = by_realloc(*amounts, task->column_count, sizeof(**amounts));
+    return round_amounts(task, *amounts);
 }
 
 /* Appends the trees with their weights. */
@@ -542,6 +607,12 @@ static int append(const struct columns_task *task, const struct by_fraction *amo
             *rate = (struct by_fraction){0, 1};
             return BY_ERANGE;
         }
+        if (column->given != UINT32_MAX) {
+            by_tree_list_copy(list, gap->trees, column->given, weight);
+            if (gap->trees->trees[column->given].use != BY_TREE_BOTH)
+                by_tree_list_copy(list, gap->trees, column->given + 1, weight);
+            continue;
+        }
         if (task->steiner) {
             by_tree_list_add(list, gap->both, column->root, BY_TREE_BOTH, weight, column->up,
                              column->up_count);
@@ -560,19 +631,19 @@ static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *
 {
     struct columns_task task = {.gap = gap};
     struct by_fraction *amounts = NULL;
-    bool complete;
+    bool solved;
     __int128 floor;
     int error = 0;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
     if (task_make(&task, pairs)) {
+        add_given(&task);
+        task.column_max += task.column_count;
         price_first(&task);
         find(&task, false, &floor);
         add(&task);
-        complete = generate(&task, by_fraction_value(gap->bound), gap->deadline);
-        error = finish(&task, complete, gap->deadline, packed, problem);
-        if (!error)
-            error = find_amounts(&task, &amounts);
+        solved = generate(&task, by_fraction_value(gap->bound)) && finish(&task, packed, problem) == 0;
+        error = find_amounts(&task, solved, &amounts);
         if (!error)
             error = append(&task, amounts, list, &packed->rate);
         free(amounts);

@@ -115,15 +115,15 @@ static void a_kneser_graph_nearly_reaches_its_bound(void **state)
     by_topology_free(topology);
 }
 
-/* Columns on this fabric take some seconds; the best plan so far is valid. */
+/* Columns on this fabric (36 hosts, 782 links) take most of a minute; those so far are of use. */
 static void a_time_limit_ends_the_search(void **state)
 {
-    struct by_topology *topology = campaign_fabric(7, (struct fabric_sizes){10, 40});
+    struct by_topology *topology = campaign_fabric(1009, (struct fabric_sizes){10, 40});
     struct by_plan *plan = plan_of(topology, by_program_pack, 0.5);
 
     (void)state;
     assert_true(plan->hurried);
-    assert_true(by_fraction_compare(ratio(plan), (struct by_fraction){9, 10}) > 0);
+    assert_true(by_fraction_compare(ratio(plan), (struct by_fraction){3, 4}) > 0);
     rig_verify(plan, topology, BY_VERDICT_VALID);
     by_plan_free(plan);
     by_topology_free(topology);
