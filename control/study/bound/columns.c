@@ -168,6 +168,7 @@ static struct column *add_counts(struct columns_task *task, uint32_t given)
             by_lp_add(task->lp, i, number, task->counts[i], 1);
             column->rows[column->row_count++] = (struct use){i, task->counts[i]};
         }
+    column->rows = by_realloc(column->rows, column->row_count, sizeof(*column->rows));
     return column;
 }
 
@@ -197,13 +198,14 @@ static bool count_tree(struct columns_task *task, const struct by_tree *tree, co
         for (uint32_t i = 1; i < path.node_count; i++) {
             uint32_t from = path.nodes[i - (tree->use != BY_TREE_UP)],
                      to = path.nodes[i - (tree->use == BY_TREE_UP)];
-            uint32_t row = row_of[(size_t)from * n + to];
+            uint32_t row = row_of[(size_t)from * n + to], back = row_of[(size_t)to * n + from];
+            bool both = tree->use == BY_TREE_BOTH && !task->steiner;
 
-            if (row == UINT32_MAX)
+            if (row == UINT32_MAX || (both && back == UINT32_MAX))
                 return false;
             task->counts[row]++;
-            if (tree->use == BY_TREE_BOTH && !task->steiner)
-                task->counts[row_of[(size_t)to * n + from]]++;
+            if (both)
+                task->counts[back]++;
         }
     }
     return true;
