@@ -19,8 +19,6 @@
 #define TOLERANCE 1e-8
 /* The part of the best prices so far in the prices for which columns are sought. */
 #define SMOOTHING 0.8
-/* What a hop costs while columns are sought. */
-#define HOP (ONE >> 8)
 /* Rows and sites of the largest programs (counts). */
 #define ROWS_MAX        4096u
 #define SITES_MAX       256u
@@ -263,14 +261,13 @@ static void price_first(struct columns_task *task)
     }
 }
 
-/* Sets the prices between those of the last estimate (part 0) and the kept ones (part 1), with
- * `hop` more for each link: low columns are preferred. */
-static void mix_prices(struct columns_task *task, double part, int64_t hop)
+/* Sets the prices between those of the last estimate (part 0) and the kept ones (part 1). */
+static void mix_prices(struct columns_task *task, double part)
 {
     for (uint32_t i = 0; i < task->rows; i++) {
         double dual = part * task->kept[i] + (1 - part) * task->duals[i];
 
-        task->prices[i] = (dual <= 0 ? 0 : dual >= 1 ? ONE : (int64_t)(dual * (double)ONE + 0.5)) + hop;
+        task->prices[i] = dual <= 0 ? 0 : dual >= 1 ? ONE : (int64_t)(dual * (double)ONE + 0.5);
     }
 }
 
@@ -319,10 +316,10 @@ static bool generate(struct columns_task *task, double bound)
             return false;
         if (task->value >= bound * (1 - 1e-9))
             return true;
-        for (uint32_t try = prove ? 2 : 0; try < 3; try++) {
-            mix_prices(task, try == 0 && task->least > 0 ? SMOOTHING : 0, try < 2 ? HOP : 0);
+        for (double part = task->least > 0 ? SMOOTHING : 0;; part = 0) {
+            mix_prices(task, part);
             keep_prices(task, find(task, prove, &floor));
-            if (improves(task))
+            if (part == 0 || improves(task))
                 break;
         }
         if (improves(task)) {
