@@ -14,15 +14,16 @@ struct by_tree_list;
 struct by_plan_gap {
     const struct by_graph *both, *up, *down; /* the fabric for both directions, up and down */
     bool pairs;                              /* trees up and down may differ */
-    bool bound_only;                         /* no trees are wanted, where switches branch */
+    bool branching;                          /* some switch branches, in at least one direction */
+    bool bound_only;                         /* where switches branch: find no trees */
     struct by_fraction bound;                /* of all trees */
     const struct by_tree_list *trees;        /* those found so far */
     double deadline;                         /* a time of by_plan_clock, 0 for none */
 };
 
 /*
- * Finds trees, a bound, or both with linear programs outside the planner, which needs no library
- * for them (control/study/bound/pack.h). Appends the best trees to the empty list and fills
+ * Finds trees, a bound, or both by linear programs outside the planner, which does not link with
+ * their solver (control/study/bound/pack.h). Appends the best trees to the empty list and fills
  * `packed`, with rate 0 when it finds none. Returns 0, or a negative BY_E* with `problem` filled.
  */
 typedef int by_plan_programs_fn(const struct by_plan_gap *gap, struct by_tree_list *list,

@@ -3,9 +3,9 @@
 #include <coin/Clp_C_Interface.h>
 
 #include <float.h>
-#include <time.h>
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "control/planner/lp/model.h"
 
 /* Clp's status of a variable. */
@@ -65,14 +65,6 @@ static void image_free(struct image *image)
     free(image->upper);
 }
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Passes Clp the basis to start from. */
 static void give_basis(const struct by_lp *lp, Clp_Simplex *clp)
 {
@@ -103,8 +95,10 @@ static Clp_Simplex *model_make(const struct by_lp *lp)
 
 static void limit_time(Clp_Simplex *clp, double deadline)
 {
+    double now = by_plan_clock();
+
     if (deadline > 0)
-        Clp_setMaximumSeconds(clp, deadline > now() ? deadline - now() : 0.001);
+        Clp_setMaximumSeconds(clp, deadline > now ? deadline - now : 0.001);
 }
 
 static void take_basis(struct by_lp *lp, Clp_Simplex *clp)

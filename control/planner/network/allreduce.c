@@ -254,8 +254,15 @@ static int pack_parts(struct allreduce_task *task, const struct by_plan_options 
 static int pack_outside(struct allreduce_task *task, const struct by_plan_options *options, bool bound_only,
                         struct by_problem *problem)
 {
-    struct by_plan_gap gap = {task->both, task->up,    task->down,  wants_pairs(task),
-                              bound_only, task->bound, &task->list, task->deadline};
+    struct by_plan_gap gap = {.both = task->both,
+                              .up = task->up,
+                              .down = task->down,
+                              .pairs = wants_pairs(task),
+                              .branching = has_branching(task),
+                              .bound_only = bound_only,
+                              .bound = task->bound,
+                              .trees = &task->list,
+                              .deadline = task->deadline};
     struct by_tree_list list = {0};
     struct by_packed packed = {.rate = {0, 1}, .bound = {0, 1}};
     int error = options->programs(&gap, &list, &packed, problem);
@@ -294,27 +301,28 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
                         struct by_plan *plan, struct by_problem *problem)
 {
     double start = by_plan_clock();
+    bool branching = has_branching(task);
     int error = 0;
 
     bound_by_parts(task);
-    if (has_branching(task)) {
+    if (branching) {
         by_stage_begin(task->stage, "filling links", 0);
         error = pack_quickly(task, ROUNDS_MAX, task->deadline);
     }
-    if (!error && has_branching(task) && options->programs && !by_plan_late(task->deadline) &&
+    if (!error && branching && options->programs && !by_plan_late(task->deadline) &&
         by_fraction_compare(task->rate, task->bound) < 0) {
         by_stage_begin(task->stage, "finding a bound", 0);
         error = pack_outside(task, options, true, problem);
         if (error)
             return error;
     }
-    if (!error && has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0) {
+    if (!error && branching && by_fraction_compare(task->rate, task->bound) < 0) {
         by_stage_begin(task->stage, "planning parts", 0);
         error = pack_parts(task, options, problem);
     }
     if (!error && by_fraction_compare(task->rate, task->bound) < 0 && !by_plan_late(task->deadline) &&
-        (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
-        bool small = has_branching(task) && task->both->net->pair_count <= SMALL_LINKS;
+        (branching || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
+        bool small = branching && task->both->net->pair_count <= SMALL_LINKS;
 
         by_stage_begin(task->stage, "improving trees", 0);
         if (small || !options->programs)
@@ -323,7 +331,7 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
             error = pack_outside(task, options, false, problem);
             if (error)
                 return error;
-            if (!has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0)
+            if (!branching && by_fraction_compare(task->rate, task->bound) < 0)
                 error = pack_programs(task);
         }
     }

@@ -67,19 +67,16 @@ static void add_column(struct packing_program *program, int64_t greedy_amount)
     column->greedy_amount = greedy_amount;
 }
 
-/* Makes scarce links expensive: while filling, the price of a link is inversely proportional to its
- * remaining capacity. */
-static void price_scarcity(struct packing_work *work)
+void by_packing_price(const int64_t *limits, const int64_t *left, uint32_t rows, int64_t *prices)
 {
     int64_t largest = 1;
 
-    for (uint32_t i = 0; i < work->rows; i++)
-        largest = work->limits[i] > largest ? work->limits[i] : largest;
-    for (uint32_t i = 0; i < work->rows; i++) {
-        __int128 price = work->left[i] ? ((__int128)largest << 10) / work->left[i] : BY_PRICE_MAX;
+    for (uint32_t i = 0; i < rows; i++)
+        largest = limits[i] > largest ? limits[i] : largest;
+    for (uint32_t i = 0; i < rows; i++) {
+        __int128 price = left[i] ? ((__int128)largest << 10) / left[i] : BY_PRICE_MAX;
 
-        work->prices[i] =
-            price < BY_PRICE_MAX >> 10 ? (int64_t)price : BY_PRICE_MAX >> (work->left[i] ? 10 : 0);
+        prices[i] = price < BY_PRICE_MAX >> 10 ? (int64_t)price : BY_PRICE_MAX >> (left[i] ? 10 : 0);
     }
 }
 
@@ -97,7 +94,7 @@ static void fill_greedily(struct packing_program *program, int64_t bound, struct
         int64_t amount = bound - filled;
         __int128 floor;
 
-        price_scarcity(work);
+        by_packing_price(work->limits, work->left, work->rows, work->prices);
         by_steiner_price(program->steiner, work->prices, false, work->counts, &floor);
         for (uint32_t i = 0; i < work->rows; i++)
             if (work->counts[i] && work->left[i] / work->counts[i] < amount)

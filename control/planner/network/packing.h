@@ -23,5 +23,8 @@ struct by_packed {
  */
 int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
                          struct by_tree_list *list, double deadline, struct by_packed *packed);
+/* Makes scarce links expensive: sets the price of each row in inverse proportion to what is left of
+ * its limit, at most BY_PRICE_MAX. The arrays are by row. */
+void by_packing_price(const int64_t *limits, const int64_t *left, uint32_t rows, int64_t *prices);
 
 #endif

@@ -8,6 +8,7 @@
 #include "control/base/fraction.h"
 #include "control/planner/lp/lp.h"
 #include "control/planner/network/packing.h"
+#include "control/planner/network/simplex.h"
 #include "control/planner/network/steiner.h"
 #include "control/planner/network/tree_pair.h"
 #include "control/planner/pack/tree.h"
@@ -247,20 +248,6 @@ static bool can_prove(const struct columns_task *task)
     return task->steiner ? by_steiner_can_prove(task->steiner) : by_tree_pair_can_prove(task->tree_pair);
 }
 
-/* Before there are columns: a link costs the more, the less it carries. */
-static void price_first(struct columns_task *task)
-{
-    int64_t largest = 1;
-
-    for (uint32_t i = 0; i < task->rows; i++)
-        largest = task->limits[i] > largest ? task->limits[i] : largest;
-    for (uint32_t i = 0; i < task->rows; i++) {
-        __int128 price = task->limits[i] ? ((__int128)largest << 10) / task->limits[i] : ONE;
-
-        task->prices[i] = price < ONE ? (int64_t)price : ONE;
-    }
-}
-
 /* Sets the prices between those of the last estimate (part 0) and the kept ones (part 1). */
 static void mix_prices(struct columns_task *task, double part)
 {
@@ -340,7 +327,7 @@ static void take_prices(struct columns_task *task, int64_t *one)
 {
     const mpq_t *duals = by_lp_duals(task->lp);
     mpz_t scale, most, number;
-    size_t bits;
+    size_t bits = 0;
 
     mpz_inits(scale, most, number, NULL);
     by_lp_denominator(duals, task->rows, scale);
@@ -351,8 +338,8 @@ static void take_prices(struct columns_task *task, int64_t *one)
         if (mpz_cmp(number, most) > 0)
             mpz_set(most, number);
     }
-    bits = mpz_sizeinbase(most, 2);
-    bits = bits > 36 ? bits - 36 : 0;
+    for (; mpz_cmp_si(most, BY_PRICE_MAX) >= 0; bits++)
+        mpz_fdiv_q_2exp(most, most, 1);
     for (uint32_t i = 0; i < task->rows; i++) {
         mpz_divexact(number, scale, mpq_denref(duals[i]));
         mpz_mul(number, number, mpq_numref(duals[i]));
@@ -409,6 +396,13 @@ static int finish(struct columns_task *task, struct by_packed *packed, struct by
     }
 }
 
+/* Sets the limits of the program, which are in units of 1 / scale. */
+static void set_limits(const struct columns_task *task, const int64_t *limits, int64_t scale)
+{
+    for (uint32_t i = 0; i < task->rows; i++)
+        by_lp_limit(task->lp, i, limits[i], scale);
+}
+
 /*
  * Finds columns that reach the value `bound` although each link without a price keeps a part free.
  * Then only the links with prices must be full, and few columns suffice for the rest of rounded
@@ -424,9 +418,8 @@ static bool leave_room(struct columns_task *task, bool *full, double bound)
     while (changed) {
         if (!generate(task, bound))
             return false;
-        if (task->value >= bound * (1 - 1e-9)) {
+        if (task->value >= bound * (1 - 1e-9))
             return true;
-        }
         changed = false;
         for (uint32_t i = 0; i < task->rows; i++)
             if (!full[i] && task->duals[i] > 1e-9) {
@@ -449,8 +442,7 @@ static void units_free(struct units *units)
     free(units->given);
 }
 
-/* Gives each column the whole units of its amount, and the program the limits left over. False
- * if the limits need too many bits. */
+/* Gives each column the whole units of its amount. False if the limits need too many bits. */
 static bool units_make(const struct columns_task *task, const double *amounts, int64_t scale,
                        struct units *units)
 {
@@ -474,31 +466,39 @@ static bool units_make(const struct columns_task *task, const double *amounts, i
             units->left[column->rows[k].row] -= most * column->rows[k].count;
         units->given[j] = most;
     }
-    for (uint32_t i = 0; i < task->rows && right; i++)
-        by_lp_limit(task->lp, i, units->left[i], scale);
     return right;
 }
 
-/* Adds up the units and the exact solution for the rest. Returns BY_ERANGE if the numbers need too
- * many bits, or if their sum is not `value`. */
+/* Adds the amounts of the exact solution to the units (NULL: none). Returns BY_ERANGE if they, or
+ * their sum, need too many bits. */
+static int add_exact(const struct columns_task *task, const struct units *units, struct by_fraction *amounts,
+                     struct by_fraction *sum)
+{
+    *sum = (struct by_fraction){0, 1};
+    for (uint32_t j = 0; j < task->column_count; j++) {
+        struct by_fraction given = {0, 1};
+
+        if ((units && by_fraction_set(units->given[j], units->scale, &given) != 0) ||
+            by_lp_fraction(by_lp_primals(task->lp)[j], &amounts[j]) != 0 ||
+            by_fraction_add(given, amounts[j], &amounts[j]) != 0 ||
+            by_fraction_add(*sum, amounts[j], sum) != 0)
+            return BY_ERANGE;
+    }
+    return 0;
+}
+
+/* Solves the program for what the units leave, and adds its solution to them. Returns BY_ERANGE if
+ * the amounts need too many bits, or if their sum is not `value`. */
 static int add_rest(const struct columns_task *task, const struct units *units, struct by_fraction value,
                     struct by_fraction *amounts)
 {
     struct by_lp_options options = {.deadline = task->gap->deadline};
-    struct by_fraction sum = {0, 1};
     struct by_problem problem = {0};
+    struct by_fraction sum;
 
-    if (by_lp_solve(task->lp, &options, &problem) != 0)
+    set_limits(task, units->left, units->scale);
+    if (by_lp_solve(task->lp, &options, &problem) != 0 || add_exact(task, units, amounts, &sum) != 0)
         return BY_ERANGE;
-    for (uint32_t j = 0; j < task->column_count; j++) {
-        struct by_fraction rest;
-
-        if (by_lp_fraction(by_lp_primals(task->lp)[j], &rest) != 0 ||
-            by_fraction_set(units->given[j], units->scale, &amounts[j]) != 0 ||
-            by_fraction_add(amounts[j], rest, &amounts[j]) != 0 ||
-            by_fraction_add(sum, amounts[j], &sum) != 0)
-            return BY_ERANGE;
-    }
     return by_fraction_compare(sum, value) == 0 ? 0 : BY_ERANGE;
 }
 
@@ -563,29 +563,16 @@ static int round_amounts(struct columns_task *task, struct by_fraction *amounts)
     return error;
 }
 
-/* The amounts of the exact solution. Returns BY_ERANGE if they need too many bits. */
-static int exact_amounts(const struct columns_task *task, struct by_fraction *amounts)
-{
-    struct by_fraction sum = {0, 1};
-    int error = 0;
-
-    for (uint32_t i = 0; i < task->column_count && !error; i++) {
-        error = by_lp_fraction(by_lp_primals(task->lp)[i], &amounts[i]);
-        if (!error)
-            error = by_fraction_add(sum, amounts[i], &sum);
-    }
-    return error;
-}
-
 /* Finds the amounts of the columns: those of the exact solution, others with the same sum, or
  * rounded ones. Without an exact solution (`solved`) they are rounded. */
 static int find_amounts(struct columns_task *task, bool solved, struct by_fraction **amounts)
 {
+    struct by_fraction sum;
+
     *amounts = by_alloc(task->column_count, sizeof(**amounts));
-    if (solved && (exact_amounts(task, *amounts) == 0 || find_small(task, amounts) == 0))
+    if (solved && (add_exact(task, NULL, *amounts, &sum) == 0 || find_small(task, amounts) == 0))
         return 0;
-    for (uint32_t i = 0; i < task->rows; i++)
-        by_lp_limit(task->lp, i, task->limits[i], 1);
+    set_limits(task, task->limits, 1);
     *amounts = by_realloc(*amounts, task->column_count, sizeof(**amounts));
     return round_amounts(task, *amounts);
 }
@@ -641,7 +628,7 @@ static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *
     if (task_make(&task, pairs)) {
         add_given(&task);
         task.column_max += task.column_count;
-        price_first(&task);
+        by_packing_price(task.limits, task.limits, task.rows, task.prices);
         find(&task, false, &floor);
         add(&task);
         solved = generate(&task, by_fraction_value(gap->bound)) && finish(&task, packed, problem) == 0;
@@ -666,7 +653,7 @@ int by_columns_pack(const struct by_plan_gap *gap, struct by_tree_list *list, st
         error = pack(gap, false, list, packed, problem);
     if (error || !gap->pairs || by_fraction_compare(packed->rate, gap->bound) >= 0)
         return error;
-    by_certificate_free(packed->proof); /* it says nothing about pairs */
+    by_certificate_free(packed->proof); /* it does not hold for pairs */
     error = pack(gap, true, &other, &second, problem);
     if (!error && by_fraction_compare(second.rate, packed->rate) > 0) {
         by_tree_list_free(list);

@@ -1,7 +1,6 @@
 /* Solves the planner's allreduce by linear programs. See pack.h. */
 #include "control/study/bound/pack.h"
 
-#include "control/base/fraction.h"
 #include "control/study/bound/columns.h"
 #include "control/study/bound/program.h"
 #include "control/study/bound/trees.h"
@@ -12,14 +11,6 @@
 #define COLUMNS_MAX       16000u
 #define BOUND_COLUMNS_MAX 100000u
 
-static bool branches(const struct by_plan_gap *gap)
-{
-    for (uint32_t i = 0; i < gap->both->node_count; i++)
-        if (gap->up->branch[i] || gap->down->branch[i])
-            return true;
-    return false;
-}
-
 /* The program of cuts: a bound, and trees if switches only forward. */
 static int pack_cuts(const struct by_plan_gap *gap, struct by_tree_list *list, struct by_packed *packed,
                      struct by_problem *problem)
@@ -28,7 +19,7 @@ static int pack_cuts(const struct by_plan_gap *gap, struct by_tree_list *list, s
     struct by_bound_program program;
     int error;
 
-    if (by_program_size(&graphs) > (branches(gap) ? BOUND_COLUMNS_MAX : COLUMNS_MAX))
+    if (by_program_size(&graphs) > (gap->branching ? BOUND_COLUMNS_MAX : COLUMNS_MAX))
         return 0;
     error = by_program_solve(&graphs, gap->deadline, &program, problem);
     if (!error && program.rate.num > 0)
@@ -49,7 +40,7 @@ int by_program_pack(const struct by_plan_gap *gap, struct by_tree_list *list, st
     int error;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
-    if (gap->bound_only || !branches(gap))
+    if (gap->bound_only || !gap->branching)
         error = pack_cuts(gap, list, packed, problem);
     else
         error = by_columns_pack(gap, list, packed, problem);

@@ -231,7 +231,7 @@ static void estimates_follow_changes(void **state)
     by_lp_row(lp, BY_LP_AT_MOST, 1, 1); /* a row: at most one of the new column */
     by_lp_add(lp, 2, 3, 1, 1);
     expect_estimate(lp, 11.5, 1);
-    by_lp_add(lp, 2, 0, 1, 1); /* an entry for a variable that is known: at most one of both */
+    by_lp_add(lp, 2, 0, 1, 1); /* an entry for a variable of the last estimate: at most one of both */
     expect_estimate(lp, 7.5, 1);
     expect_optimum(lp, 15, 2);
     by_lp_limit(lp, 0, -1, 1); /* no variable is negative */
