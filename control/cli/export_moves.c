@@ -55,7 +55,7 @@ static int export(const struct by_series *series, const struct by_topology *topo
         return by_cli_refuse(path, &problem);
     }
     memory = by_text_open(&text, &bytes);
-    by_moves_write(&moves, topology, memory);
+    by_moves_write(&moves, topology, NULL, memory);
     fclose(memory);
     if (by_moves_check(text, bytes, &read, &problem) != 0)
         status = by_cli_fail(BY_EXIT_NO, "the moves are wrong and were not written: %s", problem.text);

@@ -27,6 +27,7 @@ struct moves_maker {
     uint32_t **stage; /* by lane and task */
     uint32_t *base;   /* by lane: its first chunk */
     uint32_t **sent;  /* by lane and task: number of chunks sent so far */
+    uint32_t *paths;  /* by rank: index of its first path, or UINT32_MAX */
     mpz_t cut;        /* number of chunks of one message of a period */
 };
 
@@ -80,7 +81,9 @@ static int refine(struct moves_maker *maker, uint32_t slot, const struct by_seri
 static int lay_out(struct moves_maker *maker, struct by_problem *problem)
 {
     const struct by_series *series = maker->series;
-    uint32_t *used = by_alloc(series->message_count, sizeof(*used));
+    /* the lanes of a reduce divide one vector */
+    bool reduces = series->operation == BY_SERIES_REDUCE;
+    uint32_t *used = by_alloc(reduces ? 1 : series->message_count, sizeof(*used));
     int error = 0;
     mpz_t count;
 
@@ -97,7 +100,7 @@ static int lay_out(struct moves_maker *maker, struct by_problem *problem)
     else
         maker->moves->chunk_count = (uint32_t)mpz_get_ui(count);
     for (uint32_t l = 0; l < series->lane_count && !error; l++) {
-        uint32_t message = series->lanes[l].tasks[0].message;
+        uint32_t message = reduces ? 0 : series->lanes[l].tasks[0].message;
 
         mpz_mul(count, series->lanes[l].amount, maker->cut);
         maker->base[l] = used[message];
@@ -108,29 +111,74 @@ static int lay_out(struct moves_maker *maker, struct by_problem *problem)
     return error;
 }
 
-/* Returns the next host on the lane's path after a task. */
-static uint32_t next_host(const struct moves_maker *maker, const struct by_series_lane *lane, uint32_t task)
+/* Lists the nodes from the sender of a task to the next host on the message's way, `nodes` with
+ * room for all nodes. Returns their number. */
+static uint32_t list_path(const struct moves_maker *maker, const struct by_series_lane *lane, uint32_t task,
+                          uint32_t *nodes)
 {
-    while (!is_host(maker, lane->tasks[task].to) && task + 1 < lane->task_count)
-        task++;
-    return lane->tasks[task].to;
+    uint32_t count = 0;
+
+    nodes[count++] = lane->tasks[task].node;
+    nodes[count++] = lane->tasks[task].to;
+    for (uint32_t next = task + 1; next < lane->task_count && !is_host(maker, nodes[count - 1]); next++)
+        if (lane->tasks[next].message == lane->tasks[task].message &&
+            lane->tasks[next].node == nodes[count - 1])
+            nodes[count++] = lane->tasks[next].to;
+    return count;
+}
+
+/* Returns the index of the path with these nodes, which is new or known. */
+static uint32_t take_path(struct moves_maker *maker, const uint32_t *nodes, uint32_t count)
+{
+    struct by_moves *moves = maker->moves;
+    uint32_t *head = &maker->paths[maker->rank[nodes[0]]];
+    struct by_moves_path *path;
+
+    for (uint32_t p = *head; p != UINT32_MAX; p = moves->paths[p].next)
+        if (moves->paths[p].node_count == count &&
+            memcmp(moves->paths[p].nodes, nodes, count * sizeof(*nodes)) == 0)
+            return p;
+    BY_GROW(moves->paths, moves->path_count, moves->path_room);
+    path = &moves->paths[moves->path_count];
+    *path = (struct by_moves_path){.from = maker->rank[nodes[0]],
+                                   .to = maker->rank[nodes[count - 1]],
+                                   .node_count = count,
+                                   .nodes = by_alloc(count, sizeof(*nodes)),
+                                   .next = *head};
+    memcpy(path->nodes, nodes, count * sizeof(*nodes));
+    *head = moves->path_count;
+    return moves->path_count++;
+}
+
+/* Names what a task moves: a message by its ends, a partial result by its number. */
+static void name_message(const struct moves_maker *maker, uint32_t message, struct by_move *move)
+{
+    const struct by_series_message *kind = &maker->series->messages[message];
+
+    move->source = message;
+    if (maker->series->operation == BY_SERIES_REDUCE)
+        return;
+    move->source = maker->rank[kind->from];
+    move->target = maker->rank[kind->to];
 }
 
 static int add_move(struct moves_maker *maker, uint32_t slot, const struct by_series_part *part)
 {
     const struct by_series *series = maker->series;
     const struct by_series_lane *lane = &series->lanes[part->lane];
-    const struct by_series_message *message = &series->messages[lane->tasks[0].message];
     struct by_moves *moves = maker->moves;
     uint32_t *sent = &maker->sent[part->lane][part->task];
+    uint32_t *nodes = by_alloc(maker->topology->node_count, sizeof(*nodes));
+    uint32_t path = take_path(maker, nodes, list_path(maker, lane, part->task, nodes));
     mpq_t amount;
     struct by_move move = {.round = maker->stage[part->lane][part->task] * series->slot_count + slot,
-                           .from = maker->rank[lane->tasks[part->task].node],
-                           .to = maker->rank[next_host(maker, lane, part->task)],
-                           .source = maker->rank[message->from],
-                           .target = maker->rank[message->to],
-                           .first = maker->base[part->lane] + *sent};
+                           .from = moves->paths[path].from,
+                           .to = moves->paths[path].to,
+                           .first = maker->base[part->lane] + *sent,
+                           .path = path};
 
+    free(nodes);
+    name_message(maker, lane->tasks[part->task].message, &move);
     mpq_init(amount);
     part_amount(maker, part, amount);
     mpz_mul(mpq_numref(amount), mpq_numref(amount), maker->cut);
@@ -143,20 +191,88 @@ static int add_move(struct moves_maker *maker, uint32_t slot, const struct by_se
     return 0;
 }
 
-static int compare_moves(const void *left, const void *right)
+/* Adds the combinations of a lane, each of all its chunks at once. */
+static int add_combinations(struct moves_maker *maker, uint32_t l, struct by_problem *problem)
+{
+    const struct by_series_lane *lane = &maker->series->lanes[l];
+    struct by_moves *moves = maker->moves;
+    uint32_t count;
+    mpz_t chunks;
+
+    mpz_init(chunks);
+    mpz_mul(chunks, lane->amount, maker->cut);
+    count = (uint32_t)mpz_get_ui(chunks);
+    mpz_clear(chunks);
+    for (uint32_t t = 0; t < lane->task_count; t++) {
+        const struct by_series_task *task = &lane->tasks[t];
+        uint32_t rank = maker->rank[task->node];
+
+        if (task->to != BY_SERIES_NONE)
+            continue;
+        if (!is_host(maker, task->node))
+            return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                                  "switch '%s' combines values, which only hosts do in moves; make the "
+                                  "schedule for switches that only forward",
+                                  maker->topology->nodes[task->node].name);
+        BY_GROW(moves->moves, moves->move_count, moves->move_room);
+        moves->moves[moves->move_count++] =
+            (struct by_move){.round = maker->stage[l][t] * maker->series->slot_count,
+                             .from = rank,
+                             .to = rank,
+                             .source = task->message,
+                             .first = maker->base[l],
+                             .count = count,
+                             .path = UINT32_MAX,
+                             .left = task->left,
+                             .right = task->right};
+    }
+    return 0;
+}
+
+/* The partial results of a reduce, as sets of ranks. Each rank must hold one value. */
+static int list_partials(struct moves_maker *maker, struct by_problem *problem)
+{
+    const struct by_series *series = maker->series;
+    struct by_moves *moves = maker->moves;
+    uint64_t seen = 0;
+
+    for (uint32_t v = 0; v < series->holder_count; v++)
+        if (is_host(maker, series->holders[v]))
+            seen |= UINT64_C(1) << maker->rank[series->holders[v]] % 64;
+    if (series->holder_count != moves->rank_count || moves->rank_count > BY_SERIES_VALUES_MAX ||
+        (uint32_t)__builtin_popcountll(seen) != moves->rank_count || !is_host(maker, series->target))
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "hosts execute a reduce only with one value at each of the %u compute nodes, "
+                              "and the result at one of them; leave out --order, or name each host once",
+                              moves->rank_count);
+    moves->target = maker->rank[series->target];
+    moves->partial_count = series->message_count;
+    moves->partials = by_alloc(series->message_count, sizeof(*moves->partials));
+    for (uint32_t m = 0; m < series->message_count; m++)
+        for (uint64_t left = series->messages[m].values; left != 0; left &= left - 1)
+            moves->partials[m] |= UINT64_C(1) << maker->rank[series->holders[__builtin_ctzll(left)]];
+    return 0;
+}
+
+/* Within a round, a host sends to the ranks after its own first, so that not all hosts send to the
+ * same one at once. */
+static int compare_moves(const void *left, const void *right, void *context)
 {
     const struct by_move *a = left, *b = right;
+    uint32_t n = ((const struct by_moves *)context)->rank_count;
 
     if (a->round != b->round)
         return a->round < b->round ? -1 : 1;
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
     if (a->to != b->to)
-        return a->to < b->to ? -1 : 1;
+        return (a->to + n - a->from) % n < (b->to + n - b->from) % n ? -1 : 1;
     if (a->source != b->source)
         return a->source < b->source ? -1 : 1;
     if (a->target != b->target)
         return a->target < b->target ? -1 : 1;
+    if (a->path != b->path)
+        return a->path < b->path ? -1 : 1;
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
@@ -186,6 +302,7 @@ static void maker_free(struct moves_maker *maker)
     free(maker->sent);
     free(maker->base);
     free(maker->rank);
+    free(maker->paths);
     by_links_free(maker->links);
     mpz_clear(maker->cut);
 }
@@ -194,13 +311,9 @@ int by_moves_make(const struct by_series *series, const struct by_topology *topo
                   struct by_problem *problem)
 {
     struct moves_maker maker = {.series = series, .topology = topology, .moves = moves};
-    int error;
+    int error = 0;
 
     *moves = (struct by_moves){.operation = series->operation};
-    if (series->operation == BY_SERIES_REDUCE)
-        return by_problem_set(
-            problem, BY_EUNSUPPORTED, nowhere,
-            "a reduce has no moves: hosts would have to combine; export a scatter or a gossip");
     maker.links = by_links_new(topology);
     maker.rank = by_alloc(topology->node_count, sizeof(*maker.rank));
     maker.stage = by_alloc(series->lane_count, sizeof(*maker.stage));
@@ -210,17 +323,25 @@ int by_moves_make(const struct by_series *series, const struct by_topology *topo
     for (uint32_t i = 0; i < topology->node_count; i++)
         if (topology->nodes[i].compute)
             maker.rank[i] = moves->rank_count++;
+    maker.paths = by_alloc(moves->rank_count, sizeof(*maker.paths));
+    memset(maker.paths, 0xff, moves->rank_count * sizeof(*maker.paths));
+    if (series->operation == BY_SERIES_REDUCE)
+        error = list_partials(&maker, problem);
     for (uint32_t l = 0; l < series->lane_count; l++) {
         maker.stage[l] = by_alloc(series->lanes[l].task_count, sizeof(uint32_t));
         maker.sent[l] = by_alloc(series->lanes[l].task_count, sizeof(uint32_t));
         by_series_stages(&series->lanes[l], maker.stage[l]);
     }
-    each_part(&maker, refine);
-    error = lay_out(&maker, problem);
+    if (!error)
+        each_part(&maker, refine);
+    if (!error)
+        error = lay_out(&maker, problem);
+    for (uint32_t l = 0; l < series->lane_count && !error; l++)
+        error = add_combinations(&maker, l, problem);
     if (!error) {
         each_part(&maker, add_move);
         if (moves->move_count > 0) {
-            qsort(moves->moves, moves->move_count, sizeof(*moves->moves), compare_moves);
+            qsort_r(moves->moves, moves->move_count, sizeof(*moves->moves), compare_moves, moves);
             moves->round_count = moves->moves[moves->move_count - 1].round + 1;
         }
         moves->interval = series->slot_count;
@@ -232,8 +353,29 @@ int by_moves_make(const struct by_series *series, const struct by_topology *topo
 
 void by_moves_free(struct by_moves *moves)
 {
+    for (uint32_t p = 0; p < moves->path_count; p++)
+        free(moves->paths[p].nodes);
+    free(moves->paths);
+    free(moves->partials);
     free(moves->moves);
     *moves = (struct by_moves){0};
+}
+
+static void write_move(const struct by_moves *moves, const struct by_move *move, bool sends, FILE *file)
+{
+    fprintf(file, "{\"round\": %u, ", move->round);
+    if (move->from == move->to)
+        fprintf(file, "\"combine\": %u, \"left\": %u, \"right\": %u", move->source, move->left, move->right);
+    else
+        fprintf(file, "\"%s\": %u, ", sends ? "send" : "receive", sends ? move->to : move->from);
+    if (move->from != move->to && moves->operation == BY_SERIES_REDUCE)
+        fprintf(file, "\"partial\": %u", move->source);
+    else if (move->from != move->to)
+        fprintf(file, "\"source\": %u, \"target\": %u", move->source, move->target);
+    fprintf(file, ", \"first\": %u, \"count\": %u", move->first, move->count);
+    if (move->from != move->to)
+        fprintf(file, ", \"path\": %u", move->path);
+    fputc('}', file);
 }
 
 /* Writes the moves of one host. */
@@ -243,37 +385,79 @@ static void write_host(const struct by_moves *moves, uint32_t rank, FILE *file)
 
     for (uint32_t m = 0; m < moves->move_count; m++) {
         const struct by_move *move = &moves->moves[m];
-        bool sends = move->from == rank;
 
-        if (!sends && move->to != rank)
+        if (move->from != rank && move->to != rank)
             continue;
-        fprintf(file,
-                "%s{\"round\": %u, \"%s\": %u, \"source\": %u, \"target\": %u, \"first\": %u, \"count\": %u}",
-                first ? "\n    " : ",\n    ", move->round, sends ? "send" : "receive",
-                sends ? move->to : move->from, move->source, move->target, move->first, move->count);
+        fputs(first ? "\n    " : ",\n    ", file);
+        write_move(moves, move, move->from == rank, file);
         first = false;
     }
 }
 
-int by_moves_write(const struct by_moves *moves, const struct by_topology *topology, FILE *file)
+static void write_partials(const struct by_moves *moves, FILE *file)
 {
-    json_t *name = json_string(topology->name);
+    fprintf(file, " \"target\": %u, \"partials\": [", moves->target);
+    for (uint32_t p = 0; p < moves->partial_count; p++) {
+        fputs(p > 0 ? ", " : "", file);
+        for (uint64_t left = moves->partials[p]; left != 0; left &= left - 1)
+            fprintf(file, "%s%d", left == moves->partials[p] ? "[" : ", ", __builtin_ctzll(left));
+        fputc(']', file);
+    }
+    fputs("],\n", file);
+}
+
+static void write_string(const char *text, FILE *file)
+{
+    json_t *string = json_string(text);
+
+    BY_ASSERT(string);
+    json_dumpf(string, file, JSON_ENCODE_ANY);
+    json_decref(string);
+}
+
+static void write_paths(const struct by_moves *moves, const struct by_topology *topology,
+                        const uint32_t *addresses, FILE *file)
+{
+    fputs(" \"paths\": [", file);
+    for (uint32_t p = 0; p < moves->path_count; p++) {
+        const struct by_moves_path *path = &moves->paths[p];
+
+        fprintf(file, "%s{\"from\": %u, \"to\": %u, \"switches\": [", p > 0 ? ",\n  " : "\n  ", path->from,
+                path->to);
+        for (uint32_t i = 1; i + 1 < path->node_count; i++) {
+            fputs(i > 1 ? ", " : "", file);
+            write_string(topology->nodes[path->nodes[i]].name, file);
+        }
+        fputc(']', file);
+        if (addresses != NULL)
+            fprintf(file, ", \"address\": \"%u.%u.%u.%u\"", addresses[p] >> 24, addresses[p] >> 16 & 255,
+                    addresses[p] >> 8 & 255, addresses[p] & 255);
+        fputc('}', file);
+    }
+    fputs("],\n", file);
+}
+
+int by_moves_write(const struct by_moves *moves, const struct by_topology *topology,
+                   const uint32_t *addresses, FILE *file)
+{
     uint32_t rank = 0;
 
-    BY_ASSERT(name);
     fputs("{\"format\": \"banyan-moves-1\", \"topology\": ", file);
-    json_dumpf(name, file, JSON_ENCODE_ANY);
-    json_decref(name);
+    write_string(topology->name, file);
     fprintf(file,
             ", \"operation\": \"%s\", \"ranks\": %u,\n \"chunks\": %u, \"rounds\": %u, \"interval\": %u,\n",
             by_series_operation_name(moves->operation), moves->rank_count, moves->chunk_count,
             moves->round_count, moves->interval);
+    if (moves->operation == BY_SERIES_REDUCE)
+        write_partials(moves, file);
+    write_paths(moves, topology, addresses, file);
     fputs(" \"hosts\": [", file);
     for (uint32_t i = 0; i < topology->node_count; i++) {
         if (!topology->nodes[i].compute)
             continue;
-        fprintf(file, "%s{\"name\": \"%s\", \"rank\": %u, \"moves\": [", rank ? ",\n  " : "\n  ",
-                topology->nodes[i].name, rank);
+        fputs(rank > 0 ? ",\n  {\"name\": " : "\n  {\"name\": ", file);
+        write_string(topology->nodes[i].name, file);
+        fprintf(file, ", \"rank\": %u, \"moves\": [", rank);
         write_host(moves, rank++, file);
         fputs("]}", file);
     }

@@ -252,12 +252,12 @@ static void what_is_no_schedule_is_refused(void **state)
     by_topology_free(topology);
 }
 
-/* Checks the schedule of scatter() as moves, after one replacement of `from` by `to` in their
- * text. */
-static int check_moves(const char *from, const char *to, struct by_problem *problem)
+/* Checks the schedule of scatter() or reduce() as moves, after one replacement of `from` by `to` in
+ * their text. */
+static int check_moves(bool reduces, const char *from, const char *to, struct by_problem *problem)
 {
-    struct by_topology *topology = steady_parse(PLATFORM_2);
-    struct by_series *series = scatter(topology);
+    struct by_topology *topology = steady_parse(reduces ? PLATFORM_6 : PLATFORM_2);
+    struct by_series *series = reduces ? reduce(topology) : scatter(topology);
     struct by_moves moves, read = {0};
     size_t bytes = 0;
     char *text = NULL, *at, changed[8192];
@@ -265,7 +265,7 @@ static int check_moves(const char *from, const char *to, struct by_problem *prob
     int error;
 
     assert_int_equal(by_moves_make(series, topology, &moves, problem), 0);
-    assert_int_equal(by_moves_write(&moves, topology, stream), 0);
+    assert_int_equal(by_moves_write(&moves, topology, NULL, stream), 0);
     fclose(stream);
     at = strstr(text, from);
     if (!at)
@@ -289,12 +289,13 @@ static void wrong_moves_are_named(void **state)
         {"\"round\": 4, \"send\": 3", "\"round\": 3, \"send\": 3", "differs from what is received",
          BY_EINVAL},
         {"\"interval\"", "\"pace\"", "'pace' of a schedule", BY_EFORMAT},
-        {"\"first\": 4, \"count\": 8}]", "\"first\": 5, \"count\": 8}]", "within 12 chunks", BY_EFORMAT},
+        {"\"first\": 4, \"count\": 8", "\"first\": 5, \"count\": 8", "within 12 chunks", BY_EFORMAT},
+        {"\"path\": 1", "\"path\": 0", "path 0 leads from", BY_EFORMAT},
         {"\"send\": 1", "\"send\": 0", "another rank", BY_EFORMAT},
         {"\"send\": 1", "\"send\": 9", "from 0 to 4", BY_EFORMAT},
         {"\"rank\": 1", "\"rank\": 2", "from 1 to 1", BY_EFORMAT},
         {"banyan-moves-1", "banyan-moves-9", "not a schedule of moves", BY_EFORMAT},
-        {"scatter", "reduce", "not a schedule of moves", BY_EFORMAT},
+        {"scatter", "reduce", "partials must precede", BY_EFORMAT},
     };
     static const char head[] = "{\"format\": \"banyan-moves-1\", \"operation\": \"gossip\", \"ranks\": 2, "
                                "\"chunks\": 2, \"rounds\": 2, \"interval\": 1, \"hosts\": [{\"rank\": 0, "
@@ -317,9 +318,9 @@ static void wrong_moves_are_named(void **state)
     struct by_problem problem;
 
     (void)state;
-    assert_int_equal(check_moves("scatter", "scatter", &problem), 0);
+    assert_int_equal(check_moves(false, "scatter", "scatter", &problem), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(check_moves(cases[i].from, cases[i].to, &problem), cases[i].error);
+        assert_int_equal(check_moves(false, cases[i].from, cases[i].to, &problem), cases[i].error);
         if (!strstr(problem.text, cases[i].reason))
             fail_msg("case %zu: '%s' does not say '%s'", i, problem.text, cases[i].reason);
     }
@@ -333,6 +334,35 @@ static void wrong_moves_are_named(void **state)
         if (!strstr(problem.text, runs[i].reason))
             fail_msg("run %zu: '%s' does not say '%s'", i, problem.text, runs[i].reason);
         by_moves_free(&moves);
+    }
+}
+
+static void wrong_moves_of_a_reduce_are_named(void **state)
+{
+    static const struct {
+        const char *from, *to, *reason;
+        int error;
+    } cases[] = {
+        {"\"target\": 0", "\"target\": 1", "rank 1 does not have the complete result", BY_EINVAL},
+        {"\"target\": 0", "\"target\": 3", "the target, rank 3", BY_EFORMAT},
+        {"\"combine\": 5, \"left\": 0, \"right\": 4", "\"combine\": 5, \"left\": 4, \"right\": 4",
+         "which do not make 5", BY_EINVAL},
+        {"\"combine\": 5, \"left\": 0, \"right\": 4", "\"combine\": 5, \"left\": 3, \"right\": 2",
+         "which it does not have yet", BY_EINVAL},
+        {"\"combine\": 5, \"left\": 0,", "\"combine\": 5,", "combine, left and right", BY_EFORMAT},
+        {"\"partial\": 4", "\"partial\": 9", "from 0 to 5", BY_EFORMAT},
+        {"\"partial\": 4", "\"source\": 4", "'source' of a move", BY_EFORMAT},
+        {"\"round\": 3, \"combine\"", "\"round\": 2, \"combine\"", "which it does not have yet", BY_EINVAL},
+    };
+    struct by_problem problem;
+
+    (void)state;
+    assert_int_equal(check_moves(true, "reduce", "reduce", &problem), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int error = check_moves(true, cases[i].from, cases[i].to, &problem);
+
+        if (error != cases[i].error || !strstr(problem.text, cases[i].reason))
+            fail_msg("case %zu: %d, '%s' does not say '%s'", i, error, problem.text, cases[i].reason);
     }
 }
 
@@ -369,9 +399,8 @@ static void no_damage_to_a_file_does_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_corruption_is_named),
-        cmocka_unit_test(what_is_no_schedule_is_refused),
-        cmocka_unit_test(wrong_moves_are_named),
+        cmocka_unit_test(every_corruption_is_named),     cmocka_unit_test(what_is_no_schedule_is_refused),
+        cmocka_unit_test(wrong_moves_are_named),         cmocka_unit_test(wrong_moves_of_a_reduce_are_named),
         cmocka_unit_test(no_damage_to_a_file_does_harm),
     };
 
