@@ -56,6 +56,10 @@ static void fill_counters(struct banyan_comm *comm)
     add_counter(comm, "hosts", "", #field, &by_fallback_counters(comm->hosts.fallback)->field);
         BY_FALLBACK_COUNTER_LIST(X)
 #undef X
+#define X(field, help)                                                                                       \
+    add_counter(comm, "schedule", "", #field, &by_fallback_schedule_counters(comm->hosts.fallback)->field);
+        BY_SCHEDULE_COUNTER_LIST(X)
+#undef X
     }
     if (comm->progress.endpoint == NULL)
         return;
@@ -85,7 +89,8 @@ int by_comm_list_counters(struct banyan_comm *comm)
 {
 #define X(name, help) +1
     uint32_t per_port = 0 BY_PORT_COUNTER_LIST(X);
-    uint32_t others = 3 BY_ENDPOINT_COUNTER_LIST(X) BY_ENGINE_COUNTER_LIST(X) BY_FALLBACK_COUNTER_LIST(X);
+    uint32_t others = 3 BY_ENDPOINT_COUNTER_LIST(X) BY_ENGINE_COUNTER_LIST(X) BY_FALLBACK_COUNTER_LIST(X)
+        BY_SCHEDULE_COUNTER_LIST(X);
 #undef X
     uint32_t port_count = comm->transport != NULL ? comm->transport->port_count : 0;
 
@@ -284,7 +289,7 @@ void by_comm_end(struct banyan_comm *comm, int error, const char *text)
 static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
 {
     uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct pollfd fds[BY_TRANSPORT_FDS_MAX + BY_MATES_FDS + BY_MESH_FDS + BY_MEMBER_FDS + 1];
+    struct pollfd fds[BY_TRANSPORT_FDS_MAX + BY_MATES_FDS + BY_FALLBACK_FDS + BY_MEMBER_FDS + 1];
     struct timespec wait;
     uint32_t count = 0, member;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host-driver/bootstrap/gather.h"
 #include "host-driver/clock.h"
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
@@ -100,6 +101,11 @@ bool by_hosts_connect_groups(const struct banyan_context *context)
            strcmp(context->settings.value[BY_SETTING_FALLBACK], "off") != 0;
 }
 
+static bool has_schedule(const struct banyan_context *context)
+{
+    return context->settings.value[BY_SETTING_SCHEDULE][0] != 0;
+}
+
 /* Reads the settings; *wanted: this communicator's calls may run between hosts. */
 static int settle(struct banyan_comm *comm, bool *wanted)
 {
@@ -115,6 +121,13 @@ static int settle(struct banyan_comm *comm, bool *wanted)
         error = by_settings_number(&context->settings, BY_SETTING_SMALL, UINT32_MAX, &hosts->small_bytes);
     if (error != 0)
         return error;
+    if (has_schedule(context) && !comm->is_group &&
+        (hosts->way == 0 || context->fabric != NULL || context->bootstrap.source == BY_SOURCE_NONE ||
+         context->bootstrap.places_only))
+        return by_fail(BY_EINVAL,
+                       "BANYAN_SCHEDULE requires ranks that meet, on hosts: set RANK, WORLD_SIZE, "
+                       "MASTER_ADDR and MASTER_PORT or use a launcher (BANYAN_BOOTSTRAP), and leave "
+                       "BANYAN_FALLBACK on");
     if (comm->image == NULL && hosts->way == 0)
         return by_fail(BY_EINVAL, "BANYAN_TABLE is not set and BANYAN_FALLBACK is off; set BANYAN_TABLE, or "
                                   "choose a BANYAN_FALLBACK");
@@ -127,10 +140,11 @@ static int settle(struct banyan_comm *comm, bool *wanted)
                              comm->rank)
                    : 0;
     }
-    *wanted = context->bootstrap.source != BY_SOURCE_NONE && !context->bootstrap.places_only &&
-              hosts->way != 0 && context->fabric == NULL &&
-              (comm->image == NULL || is_asked_for(&context->settings) || hosts->by_time ||
-               hosts->small_bytes > 0 || !has_all_trees(comm) || find_unable(comm, &op, &dtype));
+    *wanted =
+        context->bootstrap.source != BY_SOURCE_NONE && !context->bootstrap.places_only && hosts->way != 0 &&
+        context->fabric == NULL &&
+        (comm->image == NULL || has_schedule(context) || is_asked_for(&context->settings) || hosts->by_time ||
+         hosts->small_bytes > 0 || !has_all_trees(comm) || find_unable(comm, &op, &dtype));
     return 0;
 }
 
@@ -152,6 +166,20 @@ static int check_meeting(const struct banyan_comm *comm)
                    meeting->ip_count > 0 ? "the launcher reports rank " : "RANK ", meeting->rank,
                    meeting->ip_count > 0 ? "" : "WORLD_SIZE ", meeting->rank_count, comm->header.name,
                    comm->rank, comm->rank_count, comm->job.job);
+}
+
+/* Opens the schedules of BANYAN_SCHEDULE; `key` separates this exchange from others. */
+static int open_schedule(struct banyan_comm *comm, uint32_t key)
+{
+    uint64_t deadline_ns = by_clock_ns() + comm->context->stall_ns;
+    struct by_gather gather;
+    int error = by_gather_open(&gather, bootstrap_of(comm), key, deadline_ns);
+
+    if (error == 0)
+        error = by_fallback_schedule(comm->hosts.fallback, comm->context->settings.value[BY_SETTING_SCHEDULE],
+                                     &gather, deadline_ns);
+    by_gather_close(&gather);
+    return error;
 }
 
 int by_hosts_open(struct banyan_comm *comm)
@@ -181,6 +209,8 @@ int by_hosts_open(struct banyan_comm *comm)
     if (!comm->is_group)
         config.key ^= atomic_fetch_add(&context->meeting_count, 1);
     error = by_fallback_open(&config, &comm->hosts.fallback);
+    if (error == 0 && has_schedule(context) && !comm->is_group)
+        error = open_schedule(comm, config.key + 0x8000u);
     comm->hosts.ready = error == 0;
     return error;
 }
@@ -242,6 +272,11 @@ static bool serve_tree_call(const struct banyan_comm *comm, const struct by_call
 
 bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why)
 {
+    if (comm->hosts.fallback != NULL && by_fallback_is_scheduled(comm->hosts.fallback, call)) {
+        if (why != NULL)
+            *why = BY_HOSTS_SCHEDULE;
+        return true;
+    }
     if (by_exchange_is(call->collective)) {
         if (why != NULL)
             *why = comm->progress.endpoint == NULL ? BY_HOSTS_NO_TABLE : BY_HOSTS_NO_TREES;
@@ -320,7 +355,7 @@ void by_hosts_announce(const struct banyan_comm *comm)
     const struct by_settings *settings = &comm->context->settings;
     const struct by_team *team = by_fallback_team(comm->hosts.fallback);
     const char *before = "the table lacks some trees; ";
-    char why[1024] = "";
+    char why[1024] = "", scheduled[512];
 
     if (comm->image == NULL)
         by_append(why, sizeof(why), "%s; all collectives",
@@ -340,9 +375,10 @@ void by_hosts_announce(const struct banyan_comm *comm)
                   (unsigned long long)comm->hosts.small_bytes);
     if (why[0] == 0)
         by_append(why, sizeof(why), "all-to-all, scatter and gather (BANYAN_FALLBACK)");
+    by_fallback_describe_schedules(comm->hosts.fallback, scheduled, sizeof(scheduled));
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over TCP, by %s "
-            "schedules; a message takes %.1f us and %.3f ns a byte\n",
+            "schedules%s; a message takes %.1f us and %.3f ns a byte\n",
             comm->job.job, comm->rank, comm->rank_count, comm->header.name, why, by_way_name(team->way),
-            (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
+            scheduled, (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
 }

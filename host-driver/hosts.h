@@ -44,7 +44,8 @@ enum by_hosts_why {
     BY_HOSTS_NO_TREES, /* the table has no trees for it */
     BY_HOSTS_UNABLE,   /* the table shows that nodes of its trees cannot compute it */
     BY_HOSTS_SMALL,    /* BANYAN_SMALL */
-    BY_HOSTS_SOONER    /* BANYAN_SMALL=auto */
+    BY_HOSTS_SOONER,   /* BANYAN_SMALL=auto */
+    BY_HOSTS_SCHEDULE  /* BANYAN_SCHEDULE */
 };
 
 /* Opens what this communicator needs: nothing if the table has trees for all collectives. 0, or an

@@ -57,6 +57,12 @@ host-driver_SRC := \
 	host-driver/ranks.c \
 	host-driver/register.c \
 	host-driver/request.c \
+	host-driver/schedule/combine.c \
+	host-driver/schedule/run.c \
+	host-driver/schedule/schedule.c \
+	host-driver/schedule/connect.c \
+	host-driver/schedule/connection.c \
+	host-driver/schedule/program.c \
 	host-driver/segments.c \
 	host-driver/settings.c \
 	host-driver/shm.c \
@@ -71,7 +77,7 @@ host-driver_SRC := \
 	offload/linux/xdp_socket.c \
 	firmware/secure/hostport.c \
 	firmware/secure/tls.c
-host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm
+host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -ljansson -lm
 
 # The object of the XDP program is embedded.
 XDP_OBJECT := $(GEN)/xdp/steer.bpf.o

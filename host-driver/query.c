@@ -98,6 +98,9 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                  "(BANYAN_SMALL=auto)",
                  (double)tree->latency_ns / 1e3, (double)tree->gap_ps / 1e3);
         break;
+    case BY_HOSTS_SCHEDULE:
+        snprintf(query->reason, sizeof(query->reason), "a schedule of BANYAN_SCHEDULE executes it over TCP");
+        return;
     case BY_HOSTS_TREES:
     case BY_HOSTS_NO_TREES:
     default:

@@ -21,6 +21,9 @@
     X(FALLBACK, "circulant",                                                                                 \
       "schedules between hosts, for what the table does not serve: circulant, ring, rhd or off; if set, "    \
       "ranks meet even if the table serves all collectives that have trees")                                 \
+    X(SCHEDULE, "",                                                                                          \
+      "files of `banyan export --format hosts`, with commas between: schedules that execute all-to-all, "    \
+      "scatter, gather or reduce between hosts; ranks meet for them")                                        \
     X(NEAR, "memory", "between ranks of one host that meet: memory (which they share), or tcp")              \
     X(SMALL, "0",                                                                                            \
       "with a table: operations of at most this many bytes run between hosts; auto: those that are "         \

@@ -74,7 +74,7 @@ uint64_t by_exchange_predict_ns(const struct by_team *team, const struct by_call
     return (uint64_t)(cost_ps(team, *rounds, shares, bytes) / 1000u);
 }
 
-static void copy_own(const struct by_team *team, const struct by_call *call, const uint8_t *send)
+void by_exchange_keep(const struct by_team *team, const struct by_call *call, const void *send)
 {
     uint32_t p = team->circulant.rank_count, size = by_dtype_bytes(call->dtype);
     uint64_t count = by_exchange_number(call, p, BY_SEND_COUNT, team->rank);
@@ -89,8 +89,7 @@ static void copy_own(const struct by_team *team, const struct by_call *call, con
         memcpy(to, from, (size_t)(count * size));
 }
 
-/* Returns the elements up to the end of the last share to send. */
-static uint64_t send_extent(const struct by_team *team, const struct by_call *call)
+uint64_t by_exchange_extent(const struct by_team *team, const struct by_call *call)
 {
     uint32_t p = team->circulant.rank_count;
     uint64_t extent = 0;
@@ -113,7 +112,7 @@ int by_exchange_begin(const struct by_team *team, struct by_host_work *work)
     uint32_t p = team->circulant.rank_count, size = by_dtype_bytes(call->dtype);
     bool direct = by_exchange_is_direct(team, call), all = call->collective == BANYAN_ALLTOALL;
     bool at_root = !all && team->rank == call->root;
-    uint64_t copied = all && call->send == call->recv ? send_extent(team, call) * size : 0;
+    uint64_t copied = all && call->send == call->recv ? by_exchange_extent(team, call) * size : 0;
     uint64_t relayed = direct || at_root ? 0 : (all ? 2u : 1u) * p * call->count * size;
     struct by_phase *phase = &work->phase[work->phase_count++];
 
@@ -138,7 +137,7 @@ int by_exchange_begin(const struct by_team *team, struct by_host_work *work)
         phase->send = memcpy(work->memory, call->send, (size_t)copied);
     if (relayed > 0)
         phase->relayed = work->memory + copied;
-    copy_own(team, call, phase->send);
+    by_exchange_keep(team, call, phase->send);
     return 0;
 }
 

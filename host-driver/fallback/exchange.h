@@ -31,6 +31,10 @@ bool by_exchange_is_direct(const struct by_team *team, const struct by_call *cal
 /* Like by_work_predict_ns; for shares of unequal size without their bytes, which differ between
  * ranks. */
 uint64_t by_exchange_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds);
+/* Copies the rank's share for itself from `send`, the data to send. */
+void by_exchange_keep(const struct by_team *team, const struct by_call *call, const void *send);
+/* Returns the elements up to the end of the last share to send. */
+uint64_t by_exchange_extent(const struct by_team *team, const struct by_call *call);
 /* Plans the call and copies the rank's share for itself. 0 or BY_ENOMEM. */
 int by_exchange_begin(const struct by_team *team, struct by_host_work *work);
 /* by_phase_round for exchanges. */

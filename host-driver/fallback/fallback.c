@@ -20,6 +20,9 @@
 #define GRACE_MAX_NS 500000000u           /* time to wait for the notice of a rank that has found the cause */
 #define HOLD_MAX_NS  UINT64_C(1000000000) /* the same, where notices reach this rank through others */
 
+/* Set in the ids of calls that a schedule executes. */
+#define SCHEDULED UINT32_C(0x80000000)
+
 struct slot {
     struct by_host_work work;
     bool used;
@@ -30,6 +33,7 @@ struct by_fallback {
     struct by_team team;
     struct by_peers peers;
     struct by_host_mesh mesh;
+    struct by_schedule *schedule; /* or NULL */
     uint64_t stall_ns, absent_ns;
     struct slot slots[BY_CALLS_MAX];
     uint32_t posted, done; /* numbers of calls; call i uses slot i % BY_CALLS_MAX */
@@ -147,6 +151,7 @@ void by_fallback_close(struct by_fallback *fallback)
         return;
     for (; fallback->done < fallback->posted; fallback->done++)
         by_work_end(&fallback->slots[fallback->done % BY_CALLS_MAX].work);
+    by_schedule_close(fallback->schedule);
     by_mesh_close(&fallback->mesh);
     by_peers_close(&fallback->peers);
     free(fallback->team.schedules);
@@ -155,6 +160,35 @@ void by_fallback_close(struct by_fallback *fallback)
     free(fallback->moving);
     free(fallback->scratch);
     free(fallback);
+}
+
+int by_fallback_schedule(struct by_fallback *fallback, const char *paths, struct by_gather *gather,
+                         uint64_t deadline_ns)
+{
+    return by_schedule_open(paths, &fallback->team, fallback->peers.ip, gather, fallback->mesh.key,
+                            deadline_ns, &fallback->schedule);
+}
+
+bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call)
+{
+    return by_schedule_serves(fallback->schedule, call);
+}
+
+void by_fallback_describe_schedules(const struct by_fallback *fallback, char *text, size_t bytes)
+{
+    text[0] = 0;
+    if (fallback->schedule != NULL)
+        by_schedule_describe(fallback->schedule, text, bytes);
+}
+
+static bool is_scheduling(const struct by_fallback *fallback)
+{
+    return fallback->schedule != NULL && by_schedule_is_busy(fallback->schedule);
+}
+
+static bool is_busy(const struct by_fallback *fallback)
+{
+    return fallback->done < fallback->posted || is_scheduling(fallback);
 }
 
 /* ---- ends */
@@ -180,6 +214,7 @@ static void end_call(struct by_fallback *fallback, int result)
 
 static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault)
 {
+    const char *why = fallback->schedule != NULL ? by_schedule_text(fallback->schedule) : "";
     char ip[BY_IP_TEXT] = "";
 
     if (fault->rank < fallback->mesh.rank_count)
@@ -212,11 +247,14 @@ static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault
         break;
     default:
         snprintf(fallback->text, sizeof(fallback->text), "rank %u (%s): %s", fault->rank, ip,
-                 by_error_text(fault->error));
+                 why[0] != 0 ? why : by_error_text(fault->error));
         break;
     }
     by_mesh_warn(&fallback->mesh, fault);
     end_call(fallback, fault->error);
+    fallback->error = fallback->error != 0 ? fallback->error : fault->error;
+    if (fallback->schedule != NULL)
+        by_schedule_end(fallback->schedule, fault->error);
 }
 
 static void fail_here(struct by_fallback *fallback, int error)
@@ -228,7 +266,7 @@ static void fail_here(struct by_fallback *fallback, int error)
 
 void by_fallback_abort(struct by_fallback *fallback)
 {
-    if (fallback->done < fallback->posted)
+    if (is_busy(fallback))
         fail_here(fallback, BY_EABORTED);
 }
 
@@ -242,6 +280,13 @@ int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, u
 
     if (fallback->error != 0)
         return BY_ESTATE;
+    if (!is_busy(fallback))
+        fallback->moved_ns = by_clock_ns();
+    if (by_fallback_is_scheduled(fallback, call)) {
+        error = by_schedule_post(fallback->schedule, call, id);
+        *id |= SCHEDULED;
+        return error;
+    }
     if (slot->used)
         return BY_EAGAIN;
     float_env = by_float_env_enter();
@@ -251,8 +296,6 @@ int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, u
         by_work_end(&slot->work);
         return error;
     }
-    if (fallback->done == fallback->posted)
-        fallback->moved_ns = by_clock_ns();
     slot->used = true;
     slot->result = BY_EAGAIN;
     *id = fallback->posted++;
@@ -264,6 +307,8 @@ int by_fallback_test(struct by_fallback *fallback, uint32_t id)
 {
     struct slot *slot = &fallback->slots[id % BY_CALLS_MAX];
 
+    if (id & SCHEDULED)
+        return by_schedule_test(fallback->schedule, id & ~SCHEDULED);
     if (slot->result != BY_EAGAIN)
         slot->used = false;
     return slot->result;
@@ -533,11 +578,28 @@ static uint64_t move_all(struct by_fallback *fallback)
     return moved;
 }
 
+/* Executes what schedules have to do, and hears of failures meanwhile. */
+static uint64_t move_schedule(struct by_fallback *fallback)
+{
+    struct by_mesh_fault fault = {0};
+    uint64_t moved = 0;
+
+    by_mesh_listen(&fallback->mesh, &fault);
+    if (fault.error == 0)
+        moved = by_schedule_step(fallback->schedule, &fault);
+    if (fault.error == BY_EIO && !fault.noticed)
+        hold(fallback, &fault);
+    else if (fault.error != 0)
+        fail(fallback, &fault);
+    fallback->mesh.waits_for = by_schedule_waits_for(fallback->schedule);
+    return moved;
+}
+
 uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
 {
     uint64_t float_env, moved;
 
-    if (fallback->done == fallback->posted)
+    if (!is_busy(fallback))
         return 0;
     if (fallback->held.error != 0) {
         wait_for_cause(fallback, now_ns);
@@ -545,12 +607,14 @@ uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
     }
     float_env = by_float_env_enter();
     moved = move_all(fallback);
+    if (is_scheduling(fallback) && fallback->held.error == 0)
+        moved += move_schedule(fallback);
     by_float_env_leave(float_env);
     count_mesh(fallback);
     if (moved > 0) {
         fallback->moved_ns = now_ns;
         fallback->mesh.suspect = fallback->mesh.rank;
-    } else if (fallback->done < fallback->posted && fallback->held.error == 0) {
+    } else if (is_busy(fallback) && fallback->held.error == 0) {
         find_silence(fallback, now_ns);
     }
     return moved;
@@ -561,7 +625,7 @@ uint64_t by_fallback_deadline(const struct by_fallback *fallback)
     uint64_t first_ns = fallback->moved_ns + fallback->stall_ns / 2;
     uint64_t next_ns = fallback->asked_ns + patience(fallback, fallback->asked_ns) / QUESTIONS;
 
-    if (fallback->done == fallback->posted)
+    if (!is_busy(fallback))
         return UINT64_MAX;
     if (fallback->held.error != 0)
         return fallback->held_until_ns;
@@ -570,7 +634,11 @@ uint64_t by_fallback_deadline(const struct by_fallback *fallback)
 
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds)
 {
-    return fallback->done < fallback->posted ? by_mesh_fds(&fallback->mesh, fds) : 0;
+    uint32_t count = is_busy(fallback) ? by_mesh_fds(&fallback->mesh, fds) : 0;
+
+    if (is_scheduling(fallback))
+        fds[count++] = (struct pollfd){.fd = by_schedule_fd(fallback->schedule), .events = POLLIN};
+    return count;
 }
 
 const struct by_team *by_fallback_team(const struct by_fallback *fallback)
@@ -581,4 +649,11 @@ const struct by_team *by_fallback_team(const struct by_fallback *fallback)
 const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback)
 {
     return &fallback->counters;
+}
+
+const struct by_schedule_counters *by_fallback_schedule_counters(const struct by_fallback *fallback)
+{
+    static const struct by_schedule_counters none;
+
+    return fallback->schedule != NULL ? by_schedule_counters(fallback->schedule) : &none;
 }

@@ -1,7 +1,8 @@
 /*
  * Collectives between the hosts, for calls that no tree of the table serves. Calls run one after
  * another in the order of their posts, each as rounds of messages (moves.h) over connections
- * (mesh.h). A rank that fails notifies the others, so that all ranks end with the same reason. Only
+ * (mesh.h). Calls for which the user has given a schedule run beside them, by that schedule
+ * (host-driver/schedule). A rank that fails notifies the others, so that all ranks end with the same reason. Only
  * by_fallback_open blocks; in it all ranks connect. Thread: the communicator's.
  */
 #ifndef BY_HOST_FALLBACK_FALLBACK_H
@@ -14,10 +15,15 @@
 #include "host-driver/fallback/mesh.h"
 #include "host-driver/fallback/moves.h"
 #include "host-driver/fallback/peers.h"
+#include "host-driver/schedule/schedule.h"
 #include "offload/endpoint/endpoint.h"
 
 struct by_fallback;
+struct by_gather;
 struct pollfd;
+
+/* Maximum that by_fallback_fds fills. */
+#define BY_FALLBACK_FDS (BY_MESH_FDS + 1u)
 
 struct by_fallback_config {
     const struct by_meeting *meeting;
@@ -50,6 +56,13 @@ struct by_fallback_counters {
 /* Connects to the other ranks and measures the network. 0, or an error with its text. */
 int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **fallback);
 void by_fallback_close(struct by_fallback *fallback);
+/* Reads and connects the schedules of `paths` (BANYAN_SCHEDULE). 0, or an error with its text. */
+int by_fallback_schedule(struct by_fallback *fallback, const char *paths, struct by_gather *gather,
+                         uint64_t deadline_ns);
+/* Writes ", and all-to-all by the schedule FILE", or "" without schedules. */
+void by_fallback_describe_schedules(const struct by_fallback *fallback, char *text, size_t bytes);
+/* Whether a schedule of by_fallback_schedule executes the call. */
+bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call);
 
 /* Like by_endpoint_post, _test and _abort. by_fallback_text returns the text of a failed call. */
 int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, uint32_t *id);
@@ -61,13 +74,15 @@ const char *by_fallback_text(const struct by_fallback *fallback);
 uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns);
 /* Latest time of the next step of a waiting call; UINT64_MAX if none runs. */
 uint64_t by_fallback_deadline(const struct by_fallback *fallback);
-/* Fills the descriptors that poll() may sleep on, at most BY_MESH_FDS; returns their number. */
+/* Fills the descriptors that poll() may sleep on, at most BY_FALLBACK_FDS; returns their number. */
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds);
 
 /* Prepares a team for predictions only: without schedules. */
 int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, struct by_team *team);
 const struct by_team *by_fallback_team(const struct by_fallback *fallback);
 const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback);
+/* Those of the schedules; all 0 without schedules. */
+const struct by_schedule_counters *by_fallback_schedule_counters(const struct by_fallback *fallback);
 /* "circulant", "ring" or "rhd". */
 const char *by_way_name(enum by_way way);
 

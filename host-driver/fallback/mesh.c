@@ -207,6 +207,7 @@ int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant
     mesh->rank = peers->rank;
     mesh->rank_count = count;
     mesh->suspect = peers->rank;
+    mesh->waits_for = mesh->rank;
     mesh->key = key;
     mesh->shares = shares;
     mesh->ip = peers->ip;

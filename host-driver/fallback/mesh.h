@@ -82,6 +82,7 @@ struct by_host_mesh {
     int limit_why;               /* errno behind a fault BY_ELIMIT */
     uint32_t suspect;            /* rank that the blocking peer waits for; own rank: none */
     uint32_t answered;           /* answers to by_mesh_ask */
+    uint32_t waits_for;          /* rank that a schedule waits for (host-driver/schedule); own rank: none */
     uint64_t tx_bytes, rx_bytes, shared_bytes, messages;
     struct by_host_transfer send, receive;
     struct by_host_message expected;
@@ -117,7 +118,7 @@ uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault);
 void by_mesh_listen(struct by_host_mesh *mesh, struct by_mesh_fault *fault);
 /* Reports to all other ranks that `fault` has ended this job. */
 void by_mesh_warn(struct by_host_mesh *mesh, const struct by_mesh_fault *fault);
-/* Returns the rank that blocks the current transfers, or the own rank. */
+/* Returns the rank that blocks the current transfers, or a schedule, or the own rank. */
 uint32_t by_mesh_peer(const struct by_host_mesh *mesh);
 /* Asks that rank which rank it waits for. by_mesh_listen receives the answer: it increments
  * `answered` and stores the rank in `suspect`. */

@@ -43,7 +43,7 @@ static void tell(struct by_host_mesh *mesh, uint32_t to, enum notice_kind kind, 
 
 uint32_t by_mesh_peer(const struct by_host_mesh *mesh)
 {
-    return mesh->receive.active ? mesh->receive.peer : mesh->send.active ? mesh->send.peer : mesh->rank;
+    return mesh->receive.active ? mesh->receive.peer : mesh->send.active ? mesh->send.peer : mesh->waits_for;
 }
 
 uint32_t by_mesh_suspect(const struct by_host_mesh *mesh)

@@ -84,7 +84,7 @@ static void add(const struct by_host_work *work, uint8_t *to, const uint8_t *fro
     }
 }
 
-static uint32_t tag_of(const struct by_team *team, const struct by_call *call)
+uint32_t by_work_tag(uint32_t rank_count, const struct by_call *call)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a over whole numbers */
     bool unequal = call->offsets != NULL;
@@ -96,7 +96,7 @@ static uint32_t tag_of(const struct by_team *team, const struct by_call *call)
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
         hash = (hash ^ facts[i]) * UINT64_C(0x100000001b3);
-    for (uint32_t rank = 1; unequal && !by_pairs && rank <= team->circulant.rank_count; rank++)
+    for (uint32_t rank = 1; unequal && !by_pairs && rank <= rank_count; rank++)
         hash = (hash ^ call->offsets[rank] ^ hash >> 29) * UINT64_C(0x100000001b3);
     return (uint32_t)(hash ^ hash >> 32);
 }
@@ -296,7 +296,7 @@ int by_work_begin(const struct by_team *team, const struct by_call *call, struct
 
     memset(work, 0, sizeof(*work));
     work->call = *call;
-    work->tag = tag_of(team, call);
+    work->tag = by_work_tag(team->circulant.rank_count, call);
     work->kept_dtype = kept_of(call);
     if (!by_work_supports(call))
         return BY_EUNSUPPORTED;

@@ -21,6 +21,8 @@ struct by_host_work {
 
 /* Whether the call can run between hosts; sums of floats in mode exact cannot. */
 bool by_work_supports(const struct by_call *call);
+/* Returns a hash of what all ranks must agree on in a call, for the heads of its messages. */
+uint32_t by_work_tag(uint32_t rank_count, const struct by_call *call);
 /* Predicts the duration of the call if a message of s bytes takes latency_ns + s * gap_ps / 1000
  * nanoseconds: an estimate, equal at all ranks. `rounds` may be NULL. `team` needs no schedules. */
 uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds);

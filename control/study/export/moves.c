@@ -313,7 +313,7 @@ int by_moves_make(const struct by_series *series, const struct by_topology *topo
     struct moves_maker maker = {.series = series, .topology = topology, .moves = moves};
     int error = 0;
 
-    *moves = (struct by_moves){.operation = series->operation};
+    *moves = (struct by_moves){.operation = series->operation, .ports = series->ports};
     maker.links = by_links_new(topology);
     maker.rank = by_alloc(topology->node_count, sizeof(*maker.rank));
     maker.stage = by_alloc(series->lane_count, sizeof(*maker.stage));
@@ -444,10 +444,11 @@ int by_moves_write(const struct by_moves *moves, const struct by_topology *topol
 
     fputs("{\"format\": \"banyan-moves-1\", \"topology\": ", file);
     write_string(topology->name, file);
-    fprintf(file,
-            ", \"operation\": \"%s\", \"ranks\": %u,\n \"chunks\": %u, \"rounds\": %u, \"interval\": %u,\n",
-            by_series_operation_name(moves->operation), moves->rank_count, moves->chunk_count,
-            moves->round_count, moves->interval);
+    fprintf(
+        file,
+        ", \"operation\": \"%s\", \"ports\": \"%s\", \"ranks\": %u,\n \"chunks\": %u, \"rounds\": %u, \"interval\": %u,\n",
+        by_series_operation_name(moves->operation), by_series_ports_name(moves->ports), moves->rank_count,
+        moves->chunk_count, moves->round_count, moves->interval);
     if (moves->operation == BY_SERIES_REDUCE)
         write_partials(moves, file);
     write_paths(moves, topology, addresses, file);

@@ -46,6 +46,7 @@ struct by_moves_path {
 
 struct by_moves {
     enum by_series_operation operation;
+    enum by_series_ports ports;
     uint32_t rank_count;
     uint32_t chunk_count; /* chunks of each message */
     uint32_t round_count;

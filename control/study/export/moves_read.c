@@ -274,6 +274,12 @@ static void read_member(struct moves_read_reader *reader, const char *key, size_
     } else if (by_json_is(key, bytes, "operation")) {
         if (read_word(reader, &text, &length))
             moves->operation = by_series_operation_find(text, length);
+    } else if (by_json_is(key, bytes, "ports")) {
+        if (read_word(reader, &text, &length)) {
+            moves->ports = by_series_ports_find(text, length);
+            if (moves->ports == 0)
+                refuse(reader, "ports must be one, host or many");
+        }
     } else if (by_json_is(key, bytes, "ranks")) {
         read_count(reader, "the ranks", 2, 65535, &moves->rank_count);
     } else if (by_json_is(key, bytes, "chunks")) {

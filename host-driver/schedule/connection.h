@@ -1,0 +1,73 @@
+/*
+ * A connection of a schedule: data in one direction, from the sender of a path to its receiver, and
+ * notes back. Non-blocking; one thread. Neighbour: schedule.c decides what moves.
+ */
+#ifndef BY_HOST_SCHEDULE_CONNECTION_H
+#define BY_HOST_SCHEDULE_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BY_CONNECTION_HEAD_BYTES 24u
+
+enum by_connection_kind {
+    BY_CONNECTION_DATA = 1,
+    BY_CONNECTION_READY /* a note: the receiver has begun all operations before number `operation` */
+};
+
+/* A note, or the head of a message with data. */
+struct by_connection_head {
+    enum by_connection_kind kind;
+    uint32_t operation;
+    uint32_t index;    /* of data: number of the step on this way */
+    uint32_t tag;      /* of data: hash of the call */
+    uint64_t elements; /* of data: of the whole item in this operation */
+};
+
+/* Bytes on their way out or in, after a head. */
+struct by_connection_stream {
+    bool active;
+    uint8_t head[BY_CONNECTION_HEAD_BYTES];
+    uint32_t head_done;
+    uint8_t *body; /* the caller's; only read if it is sent */
+    size_t body_bytes, body_done;
+};
+
+struct by_connection {
+    int fd; /* or -1 */
+    uint32_t peer;
+    bool sends; /* this end sends the data */
+    bool gone;  /* the other end has closed it */
+    struct by_connection_stream out, in;
+    uint32_t ready, told; /* the last note's number: to be sent, and sent */
+    uint64_t tx_bytes, rx_bytes;
+};
+
+enum by_connection_news {
+    BY_CONNECTION_NOTHING,
+    BY_CONNECTION_HEAD,
+    BY_CONNECTION_BODY,
+    BY_CONNECTION_CLOSED
+};
+
+/* Takes a connected socket. */
+void by_connection_open(struct by_connection *connection, int fd, uint32_t peer, bool sends);
+void by_connection_close(struct by_connection *connection);
+/* Begins a message with data; nothing else of this way may be under way. `body` must stay valid
+ * until by_connection_push returns true. */
+void by_connection_send(struct by_connection *connection, const struct by_connection_head *head,
+                        const void *body, size_t bytes);
+/* Sends the note READY as soon as there is room; only the last one counts. */
+void by_connection_ready(struct by_connection *connection, uint32_t operation);
+/* Moves what the connection accepts. True: a message with data has been passed to the kernel. */
+bool by_connection_push(struct by_connection *connection);
+/* Whether bytes are left to be pushed. */
+bool by_connection_is_full(const struct by_connection *connection);
+/* Reads. HEAD: `head` is a note or announces data, for which the caller calls by_connection_take before it
+ * pulls again. BODY: the data have arrived. */
+enum by_connection_news by_connection_pull(struct by_connection *connection, struct by_connection_head *head);
+/* Sets where the announced data go. */
+void by_connection_take(struct by_connection *connection, void *body, size_t bytes);
+
+#endif
