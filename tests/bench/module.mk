@@ -72,3 +72,9 @@ bounds-table: all ## measure the table of docs/bounds.md again
 .PHONY: growth
 growth: all ## draw docs/pictures/planner-growth.svg again: planning time against size
 	$(Q)tests/bench/planner.sh $(B) growth docs/pictures/planner-growth.svg
+
+# A series of one collective between hosts, for schedules of banyan steady.
+TOOLS += bench-series
+bench-series_SRC    := tests/bench/series.c
+bench-series_LIBS   := host-driver offload
+bench-series_LDLIBS := $(host-driver_LDLIBS)

@@ -24,7 +24,7 @@
 #define SEEDS 60u
 
 static uint64_t first_seed = 1, last_seed = SEEDS, running;
-static uint32_t exported;
+static uint32_t exported, reduces;
 static bool told;
 
 static uint32_t below(struct by_prng *prng, uint32_t bound)
@@ -87,18 +87,21 @@ static void export_moves(const struct by_series *series, const struct by_topolog
     int error = by_moves_make(series, topology, &moves, &problem);
 
     if (error) {
-        assert_int_equal(error, BY_ELIMIT);
+        /* a reduce whose values are not one for each host, or in which a switch combines */
+        assert_true(error == BY_ELIMIT ||
+                    (error == BY_EUNSUPPORTED && series->operation == BY_SERIES_REDUCE));
         by_moves_free(&moves);
         return;
     }
     stream = open_memstream(&text, &bytes);
-    assert_int_equal(by_moves_write(&moves, topology, stream), 0);
+    assert_int_equal(by_moves_write(&moves, topology, NULL, stream), 0);
     fclose(stream);
     assert_true(by_moves_suits(text, bytes));
     if (by_moves_check(text, bytes, &read, &problem) != 0)
         fail_msg("%s", problem.text);
     assert_int_equal(read.move_count, moves.move_count);
     exported++;
+    reduces += series->operation == BY_SERIES_REDUCE;
     by_moves_free(&moves);
     by_moves_free(&read);
     free(text);
@@ -120,14 +123,12 @@ static void try(const struct by_steady_problem *problem)
         fail_msg("throughput %.15g, glpsol says %.15g", value, expected);
     mpq_inits(loss, difference, NULL);
     mpz_init_set_ui(period, 50);
-    if (problem->operation != BY_SERIES_REDUCE)
-        export_moves(series, problem->topology);
+    export_moves(series, problem->topology);
     if (by_steady_fix(series, problem->topology, period, &fixed, loss, &trouble) == 0) {
         mpq_sub(difference, series->throughput, fixed->throughput);
         assert_true(mpq_sgn(difference) >= 0 && mpq_cmp(difference, loss) <= 0);
         steady_check(fixed, problem->topology, mpq_sgn(difference) ? BY_VERDICT_VALID : BY_VERDICT_OPTIMAL);
-        if (problem->operation != BY_SERIES_REDUCE)
-            export_moves(fixed, problem->topology);
+        export_moves(fixed, problem->topology);
         by_series_free(fixed);
     }
     mpq_clears(loss, difference, NULL);
@@ -177,7 +178,7 @@ static void random_platforms_reach_what_the_programs_of_the_paper_allow(void **s
         try_seed(seed);
     }
     running = 0;
-    assert_true(exported > 0 || first_seed == last_seed);
+    assert_true((exported > 0 && reduces > 0) || first_seed == last_seed);
 }
 
 /* An exchange of random sizes, many of them 0, between some nodes. */
