@@ -14,9 +14,12 @@ banyan_SRC += \
 	control/lab/plan.c \
 	control/lab/process.c \
 	control/lab/report.c \
+	control/lab/routes.c \
 	control/lab/run.c \
+	control/lab/series.c \
 	control/lab/state.c \
 	control/lab/switch.c \
+	control/lab/wire.c \
 	control/cli/lowering.c \
 	control/cli/discover.c \
 	control/cli/doctor.c \

@@ -153,6 +153,19 @@ static struct lab_process *start_command(struct lab *lab, uint32_t node, uint32_
     return process;
 }
 
+/* Starts the user's program of a lab with a schedule. */
+static struct lab_process *start_scheduled(struct lab *lab, uint32_t node, uint32_t local, uint32_t job)
+{
+    char texts[3][LAB_PATH + 96], outside[LAB_OUTSIDE_VARIABLES][48];
+    char *environment[4 + LAB_OUTSIDE_VARIABLES] = {texts[0], texts[1], texts[2]};
+
+    snprintf(texts[0], sizeof(texts[0]), "BANYAN_SCHEDULE=%.480s/moves.json", lab->folder);
+    snprintf(texts[1], sizeof(texts[1]), "BANYAN_TIMEOUT=%u", lab->options.stall_s);
+    snprintf(texts[2], sizeof(texts[2]), "BANYAN_NODE=%.47s", lab_name(lab, node));
+    lab_outside_environment(lab, node, local, job, outside, environment + 3);
+    return lab_process_start(lab, node, job, lab->options.command, environment, NULL, true);
+}
+
 struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t local, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
@@ -162,9 +175,12 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t loca
     char no_huge[] = "BANYAN_DPDK_OPTIONS=--no-huge";
     char *environment[15 + LAB_OUTSIDE_VARIABLES] = {NULL};
     uint32_t set = 0;
-    bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
+    bool switches;
     int count;
 
+    if (lab->series != NULL)
+        return start_scheduled(lab, node, local, job);
+    switches = lab->topology->node_count > lab->lowering->map.rank_count;
     host_files(lab, node, job, log, report);
     optimum_text(lab, optimum, sizeof(optimum));
     count = perf_arguments(lab, argv, numbers, optimum, report);
@@ -319,6 +335,8 @@ void lab_host_watch(struct lab *lab)
             told = true;
             lab_switch_fail(lab, lab_switch_dead(lab), "ended during the run");
         }
+        if (lab_series_dead(lab))
+            break;
         if (failed > 0 && first_failure == 0)
             first_failure = now;
         if (first_failure > 0 && now - first_failure > lab->options.stall_s + GRACE_S)

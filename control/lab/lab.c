@@ -64,6 +64,7 @@ static void free_lab(struct lab *lab)
     free(lab->shares);
     free(lab->counts);
     lab_plan_free(lab);
+    lab_series_free(lab);
     by_topology_free(lab->topology);
 }
 
@@ -232,8 +233,8 @@ static int open_lab(struct lab *lab)
     atexit(at_exit);
     status = lab_state_open(lab);
     if (status == 0)
-        status = lab_plan(lab);
-    if (status == 0 && !lab->options.json)
+        status = lab->options.series != NULL ? lab_series_read(lab) : lab_plan(lab);
+    if (status == 0 && lab->options.series == NULL && !lab->options.json)
         lab_report_plans(lab);
     return status;
 }
@@ -243,7 +244,9 @@ static int run(struct lab *lab)
     int status = open_lab(lab), verdict;
 
     if (status == 0)
-        status = lab->options.in_process ? lab_run_in_process(lab) : lab_run_namespaces(lab);
+        status = lab->options.in_process       ? lab_run_in_process(lab)
+                 : lab->options.series != NULL ? lab_run_series(lab)
+                                               : lab_run_namespaces(lab);
     if (lab->reports[0] != NULL && !lab_stopping) {
         verdict = lab_report(lab);
         status = status != 0 ? status : verdict;
@@ -256,7 +259,8 @@ static int run(struct lab *lab)
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: stopped by %s", strsignal(lab_stopping));
     }
     if (lab->options.keep && lab->has_folder && !lab->options.json)
-        printf("# tables, logs and reports: %s\n", lab->folder);
+        printf("# %s: %s\n", lab->options.series != NULL ? "moves and logs" : "tables, logs and reports",
+               lab->folder);
     lab_run_undo(lab);
     current = NULL;
     return status;

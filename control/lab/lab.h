@@ -9,7 +9,9 @@
  * - process.c: child processes;
  * - switch.c, host.c, controller.c: the children of each kind;
  * - run.c: the sequence of a run;
- * - report.c: the output.
+ * - report.c: the output;
+ * - series.h: a lab without plans, in which TCP takes the paths of a schedule: series.c reads the
+ *   schedule and runs it, routes.c makes the network, wire.c limits the rates of its links.
  */
 #ifndef BY_LAB_LAB_H
 #define BY_LAB_LAB_H
@@ -34,8 +36,9 @@
 /* Most switches that run another program than banyan-switchd (count). */
 #define LAB_PROGRAMS_MAX 64u
 #define LAB_PATH         512u
-/* Special values: for a job, the controller; for a node, this program's own namespace. */
+/* Special values: for a job, the controller and the wires; for a node, this program's own namespace. */
 #define LAB_CONTROLLER UINT32_MAX
+#define LAB_WIRES      (UINT32_MAX - 1)
 #define LAB_NODE_NONE  UINT32_MAX
 /* Timeout for a switch to become ready, and for a control call (milliseconds). */
 #define LAB_READY_MS 180000u
@@ -72,20 +75,22 @@ struct lab_options {
     uint32_t limit_s; /* time limit for the whole run of the hosts */
     struct by_lower_options lower;
     struct by_cli_keys keys;
-    bool cut;        /* links carry frames of at most the MTU; GSO batches are cut (--segments cut) */
-    bool controller; /* a banyand loads and maintains the tables */
+    bool cut;           /* links carry frames of at most the MTU; GSO batches are cut (--segments cut) */
+    bool controller;    /* a banyand loads and maintains the tables */
+    const char *series; /* file of a periodic schedule, whose paths are routes; NULL: plans and tables */
+    uint64_t rate;      /* of a link of bandwidth 1 (bytes per second); 0: no limit */
     bool in_process, json, keep, quiet, all;
     const char *id; /* argument of `lab down` */
 };
 
-/* A child: a switch, a host's process of one job, or the controller. */
+/* A child: a switch, a host's process of one job, the controller, or the wires. */
 struct lab_process {
     pid_t pid; /* 0: not started */
     uint32_t node;
     uint32_t local;    /* number among the processes of its host and job */
-    uint32_t job;      /* 0: a switch; or LAB_CONTROLLER */
+    uint32_t job;      /* 0: a switch; or LAB_CONTROLLER or LAB_WIRES */
     int out;           /* its stdout, or -1 */
-    bool ready, ended; /* ready: a switch has reported that it is ready */
+    bool ready, ended; /* ready: a switch has, or the wires have, reported that they are ready */
     bool expected;     /* the lab ended it */
     int status;        /* as from waitpid, if `ended` */
     char line[512];    /* incomplete line of its stdout */
@@ -113,6 +118,8 @@ struct lab {
     char programs[LAB_PATH];        /* folder of banyan-switchd and banyan-perf */
     char (*ns)[80];                 /* namespace of each node, or "" */
     char outside[80];               /* that of the second network, or "" */
+    char wires[80];                 /* that of the wires, or "" */
+    struct lab_series *series;      /* of --series, or NULL */
     uint32_t process_count;
     struct lab_process *processes;
     by_CountersReply **before, **after; /* counters of each switch, by node; NULL if not available */
@@ -137,6 +144,15 @@ int lab_options_read(int argc, char **argv, struct lab_options *options);
  */
 int lab_plan(struct lab *lab);
 void lab_plan_free(struct lab *lab);
+
+/*
+ * Reads the schedule of --series, verifies it, gives each path an address and writes moves.json
+ * into the folder. Returns 0 or an exit status.
+ */
+int lab_series_read(struct lab *lab);
+void lab_series_free(struct lab *lab);
+/* Whether the wires have ended during the run; then prints why. */
+bool lab_series_dead(struct lab *lab);
 
 /* Creates the lab's folder with a state file, from which a later `down` can undo everything. */
 int lab_state_open(struct lab *lab);
@@ -163,7 +179,17 @@ int lab_state_sweep(const char *id, bool all, bool quiet);
  * error.
  */
 int lab_net_up(struct lab *lab);
+/* Creates the nodes' namespaces only. Returns as lab_net_up. */
+int lab_net_namespaces(struct lab *lab);
 void lab_net_delete(const char *ns);
+/* Moves this process into a namespace. Returns 0, or -1 with errno. */
+int lab_net_enter(const char *ns);
+/* Calls `work`, which enters the namespace of `node`, in a child. Returns as lab_net_up. */
+int lab_net_inside(const struct lab *lab, uint32_t node, int (*work)(const struct lab *lab, uint32_t node));
+/* Writes a setting of the kernel, a file of /proc/sys, if the kernel has it. */
+void lab_net_setting(const char *path, const char *value);
+/* Sets an offload of an interface; `fd` is a socket in its namespace, `command` one of ETHTOOL_S*. */
+void lab_net_offload(int fd, const char *interface, uint32_t command, bool on);
 /* Passes `batch` to `ip -batch -`, or `ip -6 -batch -`, in namespace `ns` or the current one.
  * Returns as lab_net_up. */
 int lab_net_ip(const char *ns, bool ipv6, const char *batch, size_t bytes);
@@ -194,6 +220,12 @@ int lab_process_find(struct lab *lab);
 struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t job, char *const *argv,
                                       char *const *environment, const char *log, bool pipe_out);
 /*
+ * Starts a copy of this process in its own namespace, which ends with the status that `call`
+ * returns. Its stdout goes to a pipe. Returns NULL after it printed an error.
+ */
+struct lab_process *lab_process_fork(struct lab *lab, uint32_t job, const char *name, const char *log,
+                                     int (*call)(struct lab *));
+/*
  * Waits up to `ms` for output and ends of children, and handles both. `line` receives the lines of
  * stdout; it may be NULL.
  */
@@ -204,18 +236,18 @@ void lab_process_poll(struct lab *lab, int ms,
  */
 void lab_process_stop(struct lab *lab, uint32_t job, uint32_t grace_ms);
 /*
- * Return the processor time so far in seconds: of all switches, and of the kernel's interrupt
- * threads.
+ * Return the processor time so far in seconds: of the processes of a job (0: switches), and of the
+ * kernel's interrupt threads.
  */
-double lab_process_switch_seconds(const struct lab *lab);
+double lab_process_seconds(const struct lab *lab, uint32_t job);
 double lab_process_kernel_seconds(void);
 /* Writes "exit status 3" or "signal 9", and returns `text`. */
 const char *lab_process_end(const struct lab_process *process, char text[32]);
 
-/* Whether the process is a host of a job: neither a switch nor the controller. */
+/* Whether the process is a host of a job: neither a switch nor the controller nor the wires. */
 static inline bool lab_is_host(const struct lab_process *process)
 {
-    return process->job != 0 && process->job != LAB_CONTROLLER;
+    return process->job != 0 && process->job != LAB_CONTROLLER && process->job != LAB_WIRES;
 }
 /* Returns a node's name. */
 static inline const char *lab_name(const struct lab *lab, uint32_t node)
@@ -299,6 +331,8 @@ void lab_last_line(const char *path, char *text, size_t bytes);
 /* Runs a lab whose plans are made. Returns an exit status. */
 int lab_run_namespaces(struct lab *lab);
 int lab_run_in_process(struct lab *lab);
+/* The same with --series. */
+int lab_run_series(struct lab *lab);
 /* Creates the namespaces and starts switches with tables: a part of `run`, and all of `up`. */
 int lab_run_fabric(struct lab *lab);
 /* Undoes everything that exists, in any state of the lab. */

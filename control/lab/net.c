@@ -76,6 +76,20 @@ int lab_net_ip(const char *ns, bool ipv6, const char *batch, size_t bytes)
     return 0;
 }
 
+int lab_net_enter(const char *ns)
+{
+    char path[128];
+    int fd, status;
+
+    snprintf(path, sizeof(path), "/run/netns/%.80s", ns);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    status = setns(fd, CLONE_NEWNET);
+    close(fd);
+    return status;
+}
+
 void lab_net_delete(const char *ns)
 {
     char path[160];
@@ -105,7 +119,7 @@ static void name_namespace(const struct lab *lab, uint32_t node, char name[80])
         snprintf(name, 80, "lab-%.20s-%u", lab->id, node);
 }
 
-static int add_namespaces(struct lab *lab)
+int lab_net_namespaces(struct lab *lab)
 {
     char *batch = NULL;
     size_t bytes = 0;
@@ -342,7 +356,7 @@ static int configure(struct lab *lab, uint32_t node)
     return status;
 }
 
-static void write_setting(const char *path, const char *value)
+void lab_net_setting(const char *path, const char *value)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -353,7 +367,7 @@ static void write_setting(const char *path, const char *value)
     close(fd);
 }
 
-static void set_offload(int fd, const char *interface, uint32_t command, bool on)
+void lab_net_offload(int fd, const char *interface, uint32_t command, bool on)
 {
     struct ethtool_value value = {.cmd = command, .data = on};
     struct ifreq request = {.ifr_data = (char *)&value};
@@ -379,10 +393,10 @@ static void set_ipv6(const struct lab *lab, uint32_t node)
         for (unsigned all = 0; all < 2; all++) {
             snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/%s", all ? "all" : "default",
                      settings[i].name);
-            write_setting(path, wanted ? settings[i].value : "1");
+            lab_net_setting(path, wanted ? settings[i].value : "1");
         }
-    write_setting("/proc/sys/net/ipv6/conf/all/forwarding",
-                  wanted && by_site_runs(lab->topology, node) == BY_SITE_ROUTER ? "1" : "0");
+    lab_net_setting("/proc/sys/net/ipv6/conf/all/forwarding",
+                    wanted && by_site_runs(lab->topology, node) == BY_SITE_ROUTER ? "1" : "0");
 }
 
 /* Runs in a child inside the namespace: changes the settings that `ip` cannot change. */
@@ -397,45 +411,43 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     char path[128];
     int fd;
 
-    snprintf(path, sizeof(path), "/run/netns/%.80s", lab->ns[node]);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+    if (lab_net_enter(lab->ns[node]) != 0) {
         fprintf(stderr, "banyan: lab: namespace %s: %s\n", lab->ns[node], strerror(errno));
         return 1;
     }
     set_ipv6(lab, node);
-    write_setting("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
-    write_setting("/proc/sys/net/ipv4/conf/default/rp_filter", "0");
-    write_setting("/proc/sys/net/ipv4/ip_forward",
-                  by_site_runs(lab->topology, node) == BY_SITE_ROUTER ? "1" : "0");
+    lab_net_setting("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
+    lab_net_setting("/proc/sys/net/ipv4/conf/default/rp_filter", "0");
+    lab_net_setting("/proc/sys/net/ipv4/ip_forward",
+                    by_site_runs(lab->topology, node) == BY_SITE_ROUTER ? "1" : "0");
     fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
         char name[16];
         lab_net_cable(lab, by_address_link(&lab->lowering->map, node, port), node, name);
         for (size_t i = 0; !whole && i < (offload_sums ? 3 : 5); i++)
-            set_offload(fd, name, commands[i], false);
+            lab_net_offload(fd, name, commands[i], false);
         /*
          * Frames that an XDP program redirects to a veth arrive only if the other end receives
          * frames one by one, by NAPI; GRO turns NAPI on.
          */
         if (xdp)
-            set_offload(fd, name, ETHTOOL_SGRO, true);
+            lab_net_offload(fd, name, ETHTOOL_SGRO, true);
         if (lab->options.cut)
             (void)by_feature_set(fd, name, BY_FEATURE_UDP_SEGMENTS, false);
         snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
-        write_setting(path, "0");
+        lab_net_setting(path, "0");
     }
     close(fd);
     return 0;
 }
 
-static int prepare(struct lab *lab, uint32_t node)
+int lab_net_inside(const struct lab *lab, uint32_t node, int (*work)(const struct lab *lab, uint32_t node))
 {
     int status = 0;
     pid_t pid = fork();
 
     if (pid == 0)
-        _exit(prepare_inside(lab, node));
+        _exit(work(lab, node));
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (pid < 0 || status != 0)
@@ -449,13 +461,13 @@ int lab_net_up(struct lab *lab)
 
     lab_progress(lab, "making %u namespaces and %u cables", lab->topology->node_count,
                  lab->topology->link_count);
-    status = add_namespaces(lab);
+    status = lab_net_namespaces(lab);
     if (status == 0)
         status = add_cables(lab);
     for (uint32_t i = 0; i < lab->topology->node_count && status == 0; i++) {
         if (lab_stopping)
             return BY_EXIT_ENVIRONMENT;
-        status = prepare(lab, i);
+        status = lab_net_inside(lab, i, prepare_inside);
         if (status == 0)
             status = configure(lab, i);
     }
@@ -474,4 +486,7 @@ void lab_net_down(struct lab *lab)
     if (lab->outside[0] != 0)
         lab_net_delete(lab->outside);
     lab->outside[0] = 0;
+    if (lab->wires[0] != 0)
+        lab_net_delete(lab->wires);
+    lab->wires[0] = 0;
 }

@@ -8,6 +8,22 @@
 
 /* Default MTU if links are shared memory, which allows packets of the maximum size (bytes). */
 #define SHM_MTU 9000u
+/* Default MTU with --series, where each frame costs processor time at every node (bytes). */
+#define SERIES_MTU 9000u
+
+static const struct lab_options usual = {.bytes = "16M",
+                                         .size = 16u << 20,
+                                         .dtype = "f32",
+                                         .op = "sum",
+                                         .mode = BY_MODE_FAST,
+                                         .data = "exact",
+                                         .transport = "auto",
+                                         .driver = "auto",
+                                         .iterations = 5,
+                                         .warmup = 1,
+                                         .jobs = 1,
+                                         .stall_s = 10,
+                                         .limit_s = 600};
 
 static int read_kill(void *object, const char *text, struct by_option_why *why)
 {
@@ -146,7 +162,7 @@ static const struct by_option rows[] = {
      .words = segments},
     BY_CLI_SITE_ROW(site),
     {BY_ROW_NUMBER(0, "mtu", "N", AT(lower.mtu), 576, 9216,
-                   "the MTU of every link, %r (default 1500; 9000 with --transport shm)")},
+                   "the MTU of every link, %r (default 1500; 9000 with --transport shm or --series)")},
     {BY_ROW_CHANCE(0, "loss", "P", BY_OPTION_NONE,
                    "lose packets with this probability at every switch (at hosts if the fabric has no "
                    "switch)"),
@@ -161,6 +177,12 @@ static const struct by_option rows[] = {
         0, "ranks-per-host", "LIST", read_each,
         "start several processes of PROGRAM on each host: one number for all hosts, or one for each, "
         "with commas between")},
+    {BY_ROW_TEXT(0, "series", "FILE", AT(series),
+                 "run PROGRAM over the paths of the schedule in FILE, of banyan steady or banyan plan: hosts "
+                 "move the data over TCP, and switches are IP routers")},
+    {BY_ROW_SIZE(0, "rate", "SIZE", AT(rate), 1u << 10, 1u << 30,
+                 "with --series: limit each link to SIZE bytes a second for each unit of its bandwidth, %r "
+                 "(default: no limit)")},
     {BY_ROW_NUMBER(0, "jobs", "N", AT(jobs), 1, LAB_JOBS_MAX,
                    "run N jobs at once on the same switches, %r (default 1)")},
     BY_CLI_KEYED_ROWS(keys),
@@ -240,6 +262,69 @@ static int take_command(char **command, struct lab_options *options)
     return 0;
 }
 
+static bool is_other(const char *text, const char *value)
+{
+    return strcmp(text, value) != 0;
+}
+
+/* Refuses options without effect in a lab with a schedule, which has neither plans nor switches of
+ * banyan. */
+static int check_series(const struct lab_options *options, bool has_command)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } others[] = {{options->in_process, "--in-process"},
+                  {options->controller, "--controller"},
+                  {options->collectives != NULL, "--collective"},
+                  {is_other(options->bytes, usual.bytes), "--bytes"},
+                  {options->iterations != usual.iterations, "--iters"},
+                  {options->warmup != usual.warmup, "--warmup"},
+                  {is_other(options->dtype, usual.dtype), "--dtype"},
+                  {is_other(options->op, usual.op), "--op"},
+                  {options->root != usual.root, "--root"},
+                  {options->shares != NULL, "--shares"},
+                  {options->counts != NULL, "--counts"},
+                  {options->mode != usual.mode, "--mode"},
+                  {is_other(options->data, usual.data), "--data"},
+                  {is_other(options->transport, usual.transport), "--transport"},
+                  {is_other(options->driver, usual.driver), "--driver"},
+                  {options->cores != 0, "--cores"},
+                  {options->cut, "--segments"},
+                  {options->site != NULL, "--site"},
+                  {options->loss != NULL, "--loss"},
+                  {options->dup != NULL, "--dup"},
+                  {options->reorder != NULL, "--reorder"},
+                  {options->seed != NULL, "--seed"},
+                  {options->ranks_each != NULL, "--ranks-per-host"},
+                  {options->jobs != usual.jobs, "--jobs"},
+                  {options->keys.keyed || options->keys.cover != NULL, "--keyed"},
+                  {options->keys.seed != NULL, "--key-seed"},
+                  {options->program_count > 0, "--switch"},
+                  {options->kill_node != NULL, "--kill"},
+                  {options->lower.window != 0, "--window"},
+                  {options->lower.slots != 0, "--slots"},
+                  {options->report != NULL, "--report"},
+                  {options->json, "--json"}};
+
+    if (options->series == NULL)
+        return options->rate == 0
+                   ? 0
+                   : by_cli_fail(BY_EXIT_USAGE,
+                                 "--rate limits the links of a lab with a schedule: give --series too");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (others[i].given)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "%s and --series cannot be combined: with a schedule there are no tables, "
+                               "and one process of the program on each host",
+                               others[i].name);
+    if (!has_command || strcmp(options->verb, "run") != 0)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--series requires a program: `banyan lab run TOPO --series FILE -- "
+                           "PROGRAM` runs it on each host");
+    return 0;
+}
+
 /* Refuses work that banyan-perf would skip or cannot run, before anything starts. */
 static int check_work(const struct lab_options *options)
 {
@@ -264,19 +349,7 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
 {
     int status;
 
-    *options = (struct lab_options){.bytes = "16M",
-                                    .size = 16u << 20,
-                                    .dtype = "f32",
-                                    .op = "sum",
-                                    .mode = BY_MODE_FAST,
-                                    .data = "exact",
-                                    .transport = "auto",
-                                    .driver = "auto",
-                                    .iterations = 5,
-                                    .warmup = 1,
-                                    .jobs = 1,
-                                    .stall_s = 10,
-                                    .limit_s = 600};
+    *options = usual;
     for (unsigned i = 1; i < BY_COLLECTIVE_COUNT; i++)
         options->collective[i] = true;
     status = by_options_read(&command_line, options, &argc, argv);
@@ -284,7 +357,9 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
         return status == 0 ? -1 : status;
     options->verb = argv[1];
     options->topology = argc > 2 ? argv[2] : NULL;
-    status = argc > 3 ? take_command(argv + 3, options) : 0;
+    status = check_series(options, argc > 3);
+    if (status == 0 && argc > 3)
+        status = take_command(argv + 3, options);
     if (status != 0)
         return status;
     if (status == 0 && options->ranks_each != NULL && options->command == NULL)
@@ -304,7 +379,9 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
     if (status != 0)
         return status;
     if (options->lower.mtu == 0 && options->site == NULL)
-        options->lower.mtu = lab_has_shm(options) ? SHM_MTU : BY_LOWER_MTU;
+        options->lower.mtu = options->series != NULL ? SERIES_MTU
+                             : lab_has_shm(options)  ? SHM_MTU
+                                                     : BY_LOWER_MTU;
     options->cut =
         options->cut || strcmp(options->driver, "ring") == 0; /* the ring driver accepts only single frames */
     if (strcmp(options->verb, "run") != 0 && strcmp(options->verb, "up") != 0 &&

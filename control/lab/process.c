@@ -1,5 +1,6 @@
 /*
- * The lab's children: banyan-switchd and banyan-perf. Each runs in its node's namespace, entered
+ * The lab's children: banyan-switchd, banyan-perf or a program of the user, and the process of the
+ * wires (wire.c), which is a copy of the lab. Each runs in its node's namespace, entered
  * with setns only, so mounts stay unchanged. Each has its own process group: Ctrl-C reaches only
  * the lab, which ends the children in order. They die with the lab, unless it is left up.
  */
@@ -45,21 +46,16 @@ int lab_process_find(struct lab *lab)
     return 0;
 }
 
-static int enter(const char *ns)
-{
-    char path[128];
-    int fd;
+/* What a child does: a program, or a function of this one. */
+struct work {
+    char *const *argv;
+    char *const *environment;
+    int (*call)(struct lab *); /* NULL: the program */
+};
 
-    snprintf(path, sizeof(path), "/run/netns/%.80s", ns);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && setns(fd, CLONE_NEWNET) == 0 ? 0 : -1;
-}
-
-/* Runs in the child after the fork. Does not return. */
-static void become(const struct lab *lab, uint32_t node, char *const *argv, char *const *environment,
-                   const char *log, int out, pid_t parent)
+/* Runs in the child after the fork: sets its session, its class, its namespace and its files. */
+static void settle(const struct lab *lab, uint32_t node, const char *log, int out, pid_t parent)
 {
-    char path[LAB_PATH + 64];
     int fd = log != NULL ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : out;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -88,10 +84,17 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     dup2(fd, STDERR_FILENO);
     for (int i = 1; i < NSIG; i++)
         signal(i, SIG_DFL);
-    if (lab->ns != NULL && node != LAB_NODE_NONE && enter(lab->ns[node]) != 0) {
+    if (lab->ns != NULL && node != LAB_NODE_NONE && lab_net_enter(lab->ns[node]) != 0) {
         fprintf(stderr, "banyan: lab: cannot enter namespace %s: %s\n", lab->ns[node], strerror(errno));
         _exit(126);
     }
+}
+
+/* Replaces the child by its program. Does not return. */
+static void become(const struct lab *lab, char *const *argv, char *const *environment)
+{
+    char path[LAB_PATH + 64];
+
     for (; environment != NULL && *environment != NULL; environment++)
         putenv(*environment);
     snprintf(path, sizeof(path), "%s/%s", lab->programs, argv[0]);
@@ -103,8 +106,8 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     _exit(127);
 }
 
-struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t job, char *const *argv,
-                                      char *const *environment, const char *log, bool pipe_out)
+static struct lab_process *start(struct lab *lab, uint32_t node, uint32_t job, const struct work *work,
+                                 const char *log, bool pipe_out)
 {
     struct lab_process *process = &lab->processes[lab->process_count];
     int ends[2] = {-1, -1};
@@ -119,8 +122,12 @@ struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t j
     fflush(NULL);
     *process = (struct lab_process){.node = node, .job = job, .out = ends[0]};
     process->pid = fork();
-    if (process->pid == 0)
-        become(lab, node, argv, environment, log, ends[1], parent);
+    if (process->pid == 0) {
+        settle(lab, node, log, ends[1], parent);
+        if (work->call != NULL)
+            _exit(work->call(lab));
+        become(lab, work->argv, work->environment);
+    }
     if (ends[1] >= 0)
         close(ends[1]);
     if (process->pid < 0) {
@@ -132,8 +139,22 @@ struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t j
     }
     lab->process_count++;
     lab_state_note(lab, "process %ld %llu %s", (long)process->pid, lab_state_started(process->pid),
-                   node != LAB_NODE_NONE ? lab_name(lab, node) : argv[0]);
+                   node != LAB_NODE_NONE ? lab_name(lab, node) : work->argv[0]);
     return process;
+}
+
+struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t job, char *const *argv,
+                                      char *const *environment, const char *log, bool pipe_out)
+{
+    return start(lab, node, job, &(struct work){argv, environment, NULL}, log, pipe_out);
+}
+
+struct lab_process *lab_process_fork(struct lab *lab, uint32_t job, const char *name, const char *log,
+                                     int (*call)(struct lab *))
+{
+    char *argv[] = {(char *)(uintptr_t)name, NULL};
+
+    return start(lab, LAB_NODE_NONE, job, &(struct work){argv, NULL, call}, log, true);
 }
 
 /* Splits a child's output into lines. */
@@ -238,12 +259,12 @@ static double run_seconds(long pid)
     return (double)ns / 1e9;
 }
 
-double lab_process_switch_seconds(const struct lab *lab)
+double lab_process_seconds(const struct lab *lab, uint32_t job)
 {
     double sum = 0;
 
     for (uint32_t i = 0; i < lab->process_count; i++)
-        if (lab->processes[i].job == 0 && lab->processes[i].pid > 0 && !lab->processes[i].ended)
+        if (lab->processes[i].job == job && lab->processes[i].pid > 0 && !lab->processes[i].ended)
             sum += run_seconds(lab->processes[i].pid);
     return sum;
 }

@@ -44,7 +44,7 @@ int lab_run_namespaces(struct lab *lab)
 
     if (status == 0 && lab->topology->node_count > lab->lowering->map.rank_count)
         lab->before = lab_switch_counters(lab);
-    lab->switch_seconds = -lab_process_switch_seconds(lab);
+    lab->switch_seconds = -lab_process_seconds(lab, 0);
     lab->kernel_seconds = -lab_process_kernel_seconds();
     for (uint32_t job = 1; job <= lab->options.jobs && status == 0; job++)
         for (uint32_t node = 0; node < lab->topology->node_count && status == 0; node++)
@@ -52,7 +52,7 @@ int lab_run_namespaces(struct lab *lab)
     if (status != 0)
         return status;
     lab_host_watch(lab);
-    lab->switch_seconds += lab_process_switch_seconds(lab);
+    lab->switch_seconds += lab_process_seconds(lab, 0);
     lab->kernel_seconds += lab_process_kernel_seconds();
     status = lab_host_end(lab);
     if (lab_stopping)
@@ -87,6 +87,7 @@ void lab_run_undo(struct lab *lab)
         for (uint32_t job = lab->options.jobs; job > 0; job--)
             lab_process_stop(lab, job, 2000);
         lab_process_stop(lab, LAB_CONTROLLER, 5000);
+        lab_process_stop(lab, LAB_WIRES, 1000);
         lab_process_stop(lab, 0, 5000);
         for (uint32_t i = 0; i < lab->process_count; i++)
             if (lab->processes[i].out >= 0)
