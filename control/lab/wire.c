@@ -14,7 +14,9 @@
 #include <inttypes.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,7 @@
 
 #include "control/base/alloc.h"
 #include "control/lab/series.h"
-#include "offload/base/assert.h"
+#include "offload/base/bytes.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 /* Depth of a queue: time, least number of frames, and most bytes. */
@@ -36,27 +38,41 @@
 /* See above (nanoseconds). */
 #define LATE_NS UINT64_C(20000000)
 #define IDLE_NS UINT64_C(200000)
-/* Least time between wake-ups by the timer, so that fast links do not cause one for each frame. */
-#define TICK_NS UINT64_C(50000)
+/* Pause after each turn, so that fast links do not cause a wake-up for each frame. */
+#define PAUSE_NS 200000
 /* Frames in a system call, and most calls for one socket in turn (count). */
 #define BATCH 32u
 #define CALLS 4u
 /* Buffer of a packet socket, for the time that the process does not run (bytes). */
 #define SOCKET_BYTES (8 << 20)
+/* Bytes that the kernel puts before a frame and expects there: where its checksum is missing. So a
+ * checksum that the sender's kernel leaves to its interface passes the wire like that. */
+#define PREFIX ((uint32_t)sizeof(struct virtio_net_hdr))
+/* Depth of the queue for short frames (bytes), and the least bytes of a frame of ARP or IP: Ethernet
+ * header and the shorter one of their headers. */
+#define SHORT_BYTES (UINT64_C(64) << 10)
+#define SHORT_MIN   (ETH_HLEN + 20u)
+/* Flags of a segment (RFC 9293, section 3.1). */
+#define TCP_FIN 1u
+#define TCP_RST 4u
 /* Bytes before a frame in a queue: its length. Records are multiples of that. */
 #define RECORD         8u
 #define ALIGNED(bytes) (((bytes) + RECORD - 1) / RECORD * RECORD)
 
-/* One direction. */
+/* A ring of frames, each in one piece behind its length. */
+struct queue {
+    uint64_t limit, queued; /* bytes: most, and now */
+    uint8_t *records;
+    uint64_t room, head, tail;
+};
+
+/* One direction. Its queues are in the order of their precedence. */
 struct wire {
     struct lab_way *way;
-    int out;          /* packet socket at the end where frames leave */
-    uint64_t limit;   /* most bytes in the queue */
-    uint64_t queued;  /* bytes */
-    uint64_t due_ns;  /* when the next frame may leave */
-    uint64_t parts;   /* remainder of the last division, in nanoseconds / rate */
-    uint8_t *records; /* ring of lengths and frames; a frame is in one piece */
-    uint64_t room, head, tail;
+    int out;         /* packet socket at the end where frames leave */
+    uint64_t due_ns; /* when the next frame may leave */
+    uint64_t parts;  /* remainder of the last division, in nanoseconds / rate */
+    struct queue queues[2];
 };
 
 struct wires {
@@ -74,6 +90,12 @@ void lab_wire_name(uint32_t way, char name[16])
     snprintf(name, 16, "wire%u", way);
 }
 
+/* Whether a frame is in a queue. */
+static bool is_waiting(const struct wire *wire)
+{
+    return wire->queues[0].queued > 0 || wire->queues[1].queued > 0;
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -84,54 +106,84 @@ static uint64_t now_ns(void)
 
 /* ---- queue ---- */
 
-static void open_queue(struct wire *wire, struct lab_way *way, int out, uint32_t frame_bytes)
+static void open_queue(struct queue *queue, uint64_t limit, uint32_t frame_bytes)
+{
+    /* The shortest frame has an Ethernet header, so a record has at most twice its bytes; one more
+     * frame may not fit at the end of the ring. */
+    *queue = (struct queue){.limit = limit, .room = ALIGNED(2 * limit + 2 * (frame_bytes + RECORD))};
+    queue->records = by_alloc(queue->room, 1);
+}
+
+static void open_wire(struct wire *wire, struct lab_way *way, int out, uint32_t frame_bytes)
 {
     uint64_t limit = way->rate / (SECOND_NS / QUEUE_NS);
 
     limit = limit > QUEUE_BYTES ? QUEUE_BYTES : limit;
     limit = limit < (uint64_t)QUEUE_FRAMES * frame_bytes ? (uint64_t)QUEUE_FRAMES * frame_bytes : limit;
-    *wire = (struct wire){.way = way, .out = out, .limit = limit};
-    /* The shortest frame has an Ethernet header, so a record has at most twice its bytes; one more
-     * frame may not fit at the end of the ring. */
-    wire->room = ALIGNED(2 * limit + 2 * (frame_bytes + RECORD));
-    wire->records = by_alloc(wire->room, 1);
+    *wire = (struct wire){.way = way, .out = out};
+    open_queue(&wire->queues[0], SHORT_BYTES, frame_bytes);
+    open_queue(&wire->queues[1], limit, frame_bytes);
+}
+
+/*
+ * Whether the frame is ARP, or TCP without data that does not end the connection. Such frames
+ * overtake data. Otherwise data in one direction would delay acknowledgements of the other, which
+ * then arrive in bursts, and a queue that is full of data would drop a SYN, which TCP repeats after
+ * a second.
+ */
+static bool is_short(const uint8_t *frame, uint32_t bytes)
+{
+    uint32_t type = bytes >= SHORT_MIN ? by_get16(frame + 12) : 0, ip, tcp;
+
+    if (type != ETH_P_IP || frame[ETH_HLEN + 9] != IPPROTO_TCP)
+        return type == ETH_P_ARP;
+    ip = (frame[ETH_HLEN] & 15u) * 4;
+    if (ETH_HLEN + ip + 20 > bytes)
+        return false;
+    tcp = (frame[ETH_HLEN + ip + 12] >> 4) * 4u;
+    return by_get16(frame + ETH_HLEN + 2) == ip + tcp &&
+           (frame[ETH_HLEN + ip + 13] & (TCP_FIN | TCP_RST)) == 0;
 }
 
 /* Adds a frame, or drops it if the queue is full. */
 static void push(struct wire *wire, const uint8_t *frame, uint32_t bytes, uint64_t now)
 {
+    struct queue *queue = &wire->queues[is_short(frame + PREFIX, bytes - PREFIX) ? 0 : 1];
     uint64_t length = bytes, zero = 0;
 
-    if (bytes >= LAB_DATA_BYTES && wire->way->first_ns == 0)
+    if (bytes >= PREFIX + LAB_DATA_BYTES && wire->way->first_ns == 0)
         wire->way->first_ns = now;
-    if (wire->queued + bytes > wire->limit) {
+    if (queue->queued + bytes > queue->limit) {
         wire->way->lost++;
         return;
     }
-    if (wire->queued == 0 && wire->due_ns + IDLE_NS < now)
+    if (!is_waiting(wire) && wire->due_ns + IDLE_NS < now)
         wire->due_ns = now - IDLE_NS;
-    if (wire->tail + RECORD + bytes > wire->room - RECORD) {
-        memcpy(wire->records + wire->tail, &zero, sizeof(zero)); /* the next one is at the beginning */
-        wire->tail = 0;
+    if (queue->tail + RECORD + bytes > queue->room - RECORD) {
+        memcpy(queue->records + queue->tail, &zero, sizeof(zero)); /* the next one is at the beginning */
+        queue->tail = 0;
     }
-    memcpy(wire->records + wire->tail, &length, sizeof(length));
-    memcpy(wire->records + wire->tail + RECORD, frame, bytes);
-    wire->tail += ALIGNED(RECORD + bytes);
-    wire->queued += bytes;
+    memcpy(queue->records + queue->tail, &length, sizeof(length));
+    memcpy(queue->records + queue->tail + RECORD, frame, bytes);
+    queue->tail += ALIGNED(RECORD + bytes);
+    queue->queued += bytes;
 }
 
-/* Returns the length of the first frame and sets where it is. The queue has one. */
-static uint32_t first(struct wire *wire, uint8_t **frame)
+/* Takes the first frame of a queue that has one. It stays where it is until the next push. */
+static struct iovec pull(struct queue *queue)
 {
     uint64_t length;
+    uint8_t *frame;
 
-    memcpy(&length, wire->records + wire->head, sizeof(length));
+    memcpy(&length, queue->records + queue->head, sizeof(length));
     if (length == 0) {
-        wire->head = 0;
-        memcpy(&length, wire->records, sizeof(length));
+        queue->head = 0;
+        memcpy(&length, queue->records, sizeof(length));
     }
-    *frame = wire->records + wire->head + RECORD;
-    return (uint32_t)length;
+    frame = queue->records + queue->head + RECORD;
+    queue->head += ALIGNED(RECORD + length);
+    queue->queued -= length;
+    return (struct iovec){frame, length};
 }
 
 /* ---- rate ---- */
@@ -151,8 +203,8 @@ static void send_frames(struct wire *wire, struct mmsghdr *messages, uint32_t co
         }
         for (int i = 0; i < sent; i++, done++) {
             wire->way->frames++;
-            wire->way->bytes += messages[done].msg_len;
-            if (messages[done].msg_len >= LAB_DATA_BYTES)
+            wire->way->bytes += messages[done].msg_len - PREFIX;
+            if (messages[done].msg_len >= PREFIX + LAB_DATA_BYTES)
                 wire->way->last_ns = now;
         }
     }
@@ -169,21 +221,18 @@ static bool serve(struct wire *wire, uint64_t now)
         wire->way->late_ns += now - LATE_NS - wire->due_ns;
         wire->due_ns = now - LATE_NS;
     }
-    while (wire->queued > 0 && wire->due_ns <= now && count < BATCH) {
-        uint8_t *frame;
-        uint32_t bytes = first(wire, &frame);
-        uint64_t cost = bytes * SECOND_NS + wire->parts;
+    while (is_waiting(wire) && wire->due_ns <= now && count < BATCH) {
+        uint64_t cost;
 
-        vectors[count] = (struct iovec){frame, bytes};
+        vectors[count] = pull(&wire->queues[wire->queues[0].queued > 0 ? 0 : 1]);
+        cost = (vectors[count].iov_len - PREFIX) * SECOND_NS + wire->parts;
         messages[count] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[count], .msg_iovlen = 1}};
         count++;
         wire->due_ns += cost / wire->way->rate;
         wire->parts = cost % wire->way->rate;
-        wire->head += ALIGNED(RECORD + bytes);
-        wire->queued -= bytes;
     }
     send_frames(wire, messages, count, now);
-    return wire->queued > 0 && wire->due_ns <= now;
+    return is_waiting(wire) && wire->due_ns <= now;
 }
 
 /* Sends all frames that are due, and sets the timer for the next one. */
@@ -195,15 +244,13 @@ static void serve_all(struct wires *wires)
     for (uint32_t i = 0; i < wires->count; i++) {
         struct wire *wire = &wires->wires[i];
 
-        while (wire->queued > 0 && serve(wire, now))
+        while (is_waiting(wire) && serve(wire, now))
             ;
-        if (wire->queued > 0 && wire->due_ns < next)
+        if (is_waiting(wire) && wire->due_ns < next)
             next = wire->due_ns;
     }
     if (next == UINT64_MAX)
         next = 0;
-    else if (next < now + TICK_NS)
-        next = now + TICK_NS;
     if (next == wires->timer_ns)
         return;
     wires->timer_ns = next;
@@ -247,6 +294,7 @@ static int open_socket(uint32_t way)
     address.sll_ifindex = (int)if_nametoindex(name);
     if (fd < 0 || address.sll_ifindex == 0 ||
         setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) != 0 ||
+        setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) != 0 ||
         setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0 ||
         bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
         fprintf(stderr, "banyan: lab: %s: %s\n", name, strerror(errno));
@@ -260,7 +308,7 @@ static int open_wires(struct lab *lab, struct wires *wires)
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = UINT32_MAX};
 
     wires->count = 2 * lab->series->cable_count;
-    wires->frame_bytes = (uint32_t)ALIGNED(lab->options.lower.mtu + LAB_HEADER_BYTES);
+    wires->frame_bytes = (uint32_t)ALIGNED(PREFIX + lab->options.lower.mtu + LAB_HEADER_BYTES);
     wires->frames = by_alloc((size_t)BATCH * wires->frame_bytes, 1);
     wires->wires = by_alloc(wires->count, sizeof(*wires->wires));
     wires->sockets = by_alloc(wires->count, sizeof(*wires->sockets));
@@ -276,7 +324,7 @@ static int open_wires(struct lab *lab, struct wires *wires)
             return -1;
     }
     for (uint32_t w = 0; w < wires->count; w++)
-        open_queue(&wires->wires[w], &lab->series->ways[w], wires->sockets[w ^ 1], wires->frame_bytes);
+        open_wire(&wires->wires[w], &lab->series->ways[w], wires->sockets[w ^ 1], wires->frame_bytes);
     return 0;
 }
 
@@ -289,6 +337,7 @@ static int forward(struct lab *lab)
 {
     struct wires wires = {0};
     struct epoll_event events[64];
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
     if (lab_net_enter(lab->wires) != 0 || open_wires(lab, &wires) != 0) {
         fprintf(stderr, "banyan: lab: the wires cannot start: %s\n", strerror(errno));
@@ -309,6 +358,7 @@ static int forward(struct lab *lab)
                 wires.timer_ns = 0;
         }
         serve_all(&wires);
+        nanosleep(&pause, NULL);
     }
 }
 
