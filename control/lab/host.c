@@ -335,7 +335,7 @@ void lab_host_watch(struct lab *lab)
             told = true;
             lab_switch_fail(lab, lab_switch_dead(lab), "ended during the run");
         }
-        if (lab_series_dead(lab))
+        if (lab_wires_dead(lab))
             break;
         if (failed > 0 && first_failure == 0)
             first_failure = now;

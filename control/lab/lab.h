@@ -10,7 +10,7 @@
  * - switch.c, host.c, controller.c: the children of each kind;
  * - run.c: the sequence of a run;
  * - report.c: the output;
- * - series.h: a lab without plans, in which TCP takes the paths of a schedule: series.c reads the
+ * - ways.h: a lab without plans, in which TCP takes the paths of a schedule: series.c reads the
  *   schedule and runs it, routes.c makes the network, wire.c limits the rates of its links.
  */
 #ifndef BY_LAB_LAB_H
@@ -36,7 +36,8 @@
 /* Most switches that run another program than banyan-switchd (count). */
 #define LAB_PROGRAMS_MAX 64u
 #define LAB_PATH         512u
-/* Special values: for a job, the controller and the wires; for a node, this program's own namespace. */
+/* Special values: for a job, the controller and the wires; for a node, this program's own
+ * namespace. */
 #define LAB_CONTROLLER UINT32_MAX
 #define LAB_WIRES      (UINT32_MAX - 1)
 #define LAB_NODE_NONE  UINT32_MAX
@@ -152,7 +153,7 @@ void lab_plan_free(struct lab *lab);
 int lab_series_read(struct lab *lab);
 void lab_series_free(struct lab *lab);
 /* Whether the wires have ended during the run; then prints why. */
-bool lab_series_dead(struct lab *lab);
+bool lab_wires_dead(struct lab *lab);
 
 /* Creates the lab's folder with a state file, from which a later `down` can undo everything. */
 int lab_state_open(struct lab *lab);
@@ -188,7 +189,7 @@ int lab_net_enter(const char *ns);
 int lab_net_inside(const struct lab *lab, uint32_t node, int (*work)(const struct lab *lab, uint32_t node));
 /* Writes a setting of the kernel, a file of /proc/sys, if the kernel has it. */
 void lab_net_setting(const char *path, const char *value);
-/* Sets an offload of an interface; `fd` is a socket in its namespace, `command` one of ETHTOOL_S*. */
+/* Sets an offload of an interface; `fd` is a socket in its namespace, `command` an ETHTOOL_S*. */
 void lab_net_offload(int fd, const char *interface, uint32_t command, bool on);
 /* Passes `batch` to `ip -batch -`, or `ip -6 -batch -`, in namespace `ns` or the current one.
  * Returns as lab_net_up. */

@@ -2,7 +2,7 @@
  * The network of a lab with a schedule: hosts and routers. Each end of a cable has an address. Each
  * path has two more: one of its sender, from which its connections come, and one of its receiver,
  * to which they lead. All nodes on the path have a route to both, so that data takes the path and
- * acknowledgements take it back. Neighbours: net.c, wire.c; see series.h.
+ * acknowledgements take it back. Neighbours: net.c, wire.c; see ways.h.
  *
  * With a rate a cable is two veth pairs, whose inner ends are in the namespace of the wires.
  */
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
-#include "control/lab/series.h"
+#include "control/lab/ways.h"
 
 /* Addresses of ends of cables, of senders and of receivers, from 10.0.0.0/8. */
 #define END_BASE      0x0a000001u
@@ -81,8 +81,9 @@ static void set_offloads(int fd, const char *interface)
         lab_net_offload(fd, interface, commands[i], false);
 }
 
-/* Hosts use CUBIC, whatever this machine uses, so that results do not depend on it. Where the kernel
- * does not let a namespace choose it, Reno, which resembles it when a round trip is short. */
+/* Hosts use CUBIC, whatever this machine uses, so that results do not depend on it. Where the
+ * kernel does not let a namespace choose it, they use Reno, which resembles it when a round trip is
+ * short. */
 const char *lab_routes_congestion(void)
 {
     char text[256] = "";

@@ -1,9 +1,9 @@
 /*
  * A lab with a schedule: reads it, assigns its paths addresses, runs the user's program on the
  * hosts, and prints how far each link was used. The hosts move the data themselves, over TCP. See
- * series.h; the sequence is that of run.c, without plans, tables and switches of banyan.
+ * ways.h; the sequence is that of run.c, without plans, tables and switches of banyan.
  */
-#include "control/lab/series.h"
+#include "control/lab/ways.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -274,25 +274,6 @@ static void print_links(const struct lab *lab, double processor)
 }
 
 /* ---- run ---- */
-
-bool lab_series_dead(struct lab *lab)
-{
-    for (uint32_t i = 0; i < lab->process_count; i++) {
-        const struct lab_process *process = &lab->processes[i];
-        char log[LAB_PATH + 64], text[512], end[32];
-
-        if (process->job != LAB_WIRES || !process->ended || process->expected)
-            continue;
-        snprintf(log, sizeof(log), "%.480s/wires.log", lab->folder);
-        lab_last_line(log, text, sizeof(text));
-        lab_progress(lab, NULL);
-        by_cli_fail(0, "lab: the wires ended (%s): %s", lab_process_end(process, end),
-                    text[0] ? text : "they printed no output");
-        snprintf(lab->error, sizeof(lab->error), "the wires ended");
-        return true;
-    }
-    return false;
-}
 
 int lab_run_series(struct lab *lab)
 {

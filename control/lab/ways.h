@@ -3,8 +3,8 @@
  * of its own. Parallel links of the topology are one cable, as in schedules. Files: series.c,
  * routes.c, wire.c. Single-threaded, except that the process of the wires counts in shared memory.
  */
-#ifndef BY_LAB_SERIES_H
-#define BY_LAB_SERIES_H
+#ifndef BY_LAB_WAYS_H
+#define BY_LAB_WAYS_H
 
 #include "control/fabric/links.h"
 #include "control/lab/lab.h"
@@ -24,7 +24,8 @@
 struct lab_way {
     uint32_t from, to; /* nodes */
     uint64_t rate;     /* bytes per second; 0: no limit */
-    /* Frames that went this way, and those that found the queue full; bytes with Ethernet headers. */
+    /* Frames that went this way, their bytes with Ethernet headers, and those that found the queue
+     * full. */
     uint64_t frames, bytes, lost;
     uint64_t first_ns, last_ns; /* first and last data frame (CLOCK_MONOTONIC); only with a rate */
     uint64_t late_ns;           /* time that the wires lost because their process did not run */

@@ -2,7 +2,7 @@
  * The wires of a lab with --rate: one process that forwards raw frames between the two veth pairs
  * of each cable, each direction at its rate. A direction has a queue of about 20 ms; a frame that
  * finds it full is dropped, from which TCP learns the rate. The process sleeps in epoll_wait while
- * there is nothing to do. See series.h.
+ * there is nothing to do. See ways.h.
  *
  * Time is in integer nanoseconds. A frame of n bytes occupies its direction for n / rate, and the
  * remainder of this division is carried over, so the rate is exact on average. While a queue holds
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
-#include "control/lab/series.h"
+#include "control/lab/ways.h"
 #include "offload/base/bytes.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -48,8 +48,8 @@
 /* Bytes that the kernel puts before a frame and expects there: where its checksum is missing. So a
  * checksum that the sender's kernel leaves to its interface passes the wire like that. */
 #define PREFIX ((uint32_t)sizeof(struct virtio_net_hdr))
-/* Depth of the queue for short frames (bytes), and the least bytes of a frame of ARP or IP: Ethernet
- * header and the shorter one of their headers. */
+/* Depth of the queue for short frames (bytes). And the least bytes of such a frame: an Ethernet
+ * header and one of IP; ARP is longer. */
 #define SHORT_BYTES (UINT64_C(64) << 10)
 #define SHORT_MIN   (ETH_HLEN + 20u)
 /* Flags of a segment (RFC 9293, section 3.1). */
@@ -67,7 +67,7 @@ struct queue {
 };
 
 /* One direction. Its queues are in the order of their precedence. */
-struct wire {
+struct lab_wire {
     struct lab_way *way;
     int out;         /* packet socket at the end where frames leave */
     uint64_t due_ns; /* when the next frame may leave */
@@ -75,10 +75,10 @@ struct wire {
     struct queue queues[2];
 };
 
-struct wires {
+struct lab_wires {
     uint32_t count;
-    struct wire *wires; /* by way */
-    int *sockets;       /* by way, where its frames enter */
+    struct lab_wire *wires; /* by way */
+    int *sockets;           /* by way, where its frames enter */
     int epoll, timer;
     uint64_t timer_ns;    /* when the timer expires; 0: it is not set */
     uint32_t frame_bytes; /* longest frame */
@@ -91,7 +91,7 @@ void lab_wire_name(uint32_t way, char name[16])
 }
 
 /* Whether a frame is in a queue. */
-static bool is_waiting(const struct wire *wire)
+static bool is_waiting(const struct lab_wire *wire)
 {
     return wire->queues[0].queued > 0 || wire->queues[1].queued > 0;
 }
@@ -114,13 +114,13 @@ static void open_queue(struct queue *queue, uint64_t limit, uint32_t frame_bytes
     queue->records = by_alloc(queue->room, 1);
 }
 
-static void open_wire(struct wire *wire, struct lab_way *way, int out, uint32_t frame_bytes)
+static void open_wire(struct lab_wire *wire, struct lab_way *way, int out, uint32_t frame_bytes)
 {
     uint64_t limit = way->rate / (SECOND_NS / QUEUE_NS);
 
     limit = limit > QUEUE_BYTES ? QUEUE_BYTES : limit;
     limit = limit < (uint64_t)QUEUE_FRAMES * frame_bytes ? (uint64_t)QUEUE_FRAMES * frame_bytes : limit;
-    *wire = (struct wire){.way = way, .out = out};
+    *wire = (struct lab_wire){.way = way, .out = out};
     open_queue(&wire->queues[0], SHORT_BYTES, frame_bytes);
     open_queue(&wire->queues[1], limit, frame_bytes);
 }
@@ -146,7 +146,7 @@ static bool is_short(const uint8_t *frame, uint32_t bytes)
 }
 
 /* Adds a frame, or drops it if the queue is full. */
-static void push(struct wire *wire, const uint8_t *frame, uint32_t bytes, uint64_t now)
+static void push(struct lab_wire *wire, const uint8_t *frame, uint32_t bytes, uint64_t now)
 {
     struct queue *queue = &wire->queues[is_short(frame + PREFIX, bytes - PREFIX) ? 0 : 1];
     uint64_t length = bytes, zero = 0;
@@ -189,7 +189,7 @@ static struct iovec pull(struct queue *queue)
 /* ---- rate ---- */
 
 /* Passes frames to the other end. A frame that the kernel does not take is lost. */
-static void send_frames(struct wire *wire, struct mmsghdr *messages, uint32_t count, uint64_t now)
+static void send_frames(struct lab_wire *wire, struct mmsghdr *messages, uint32_t count, uint64_t now)
 {
     for (uint32_t done = 0; done < count;) {
         int sent = sendmmsg(wire->out, messages + done, count - done, MSG_DONTWAIT);
@@ -211,7 +211,7 @@ static void send_frames(struct wire *wire, struct mmsghdr *messages, uint32_t co
 }
 
 /* Sends the frames that are due, up to a batch. Returns whether more are due. */
-static bool serve(struct wire *wire, uint64_t now)
+static bool serve(struct lab_wire *wire, uint64_t now)
 {
     struct mmsghdr messages[BATCH];
     struct iovec vectors[BATCH];
@@ -236,13 +236,13 @@ static bool serve(struct wire *wire, uint64_t now)
 }
 
 /* Sends all frames that are due, and sets the timer for the next one. */
-static void serve_all(struct wires *wires)
+static void serve_all(struct lab_wires *wires)
 {
     uint64_t now = now_ns(), next = UINT64_MAX;
     struct itimerspec time = {0};
 
     for (uint32_t i = 0; i < wires->count; i++) {
-        struct wire *wire = &wires->wires[i];
+        struct lab_wire *wire = &wires->wires[i];
 
         while (is_waiting(wire) && serve(wire, now))
             ;
@@ -260,7 +260,7 @@ static void serve_all(struct wires *wires)
 }
 
 /* Takes the frames that have entered a wire. */
-static void receive(struct wires *wires, uint32_t way)
+static void receive(struct lab_wires *wires, uint32_t way)
 {
     struct mmsghdr messages[BATCH];
     struct iovec vectors[BATCH];
@@ -303,7 +303,7 @@ static int open_socket(uint32_t way)
     return fd;
 }
 
-static int open_wires(struct lab *lab, struct wires *wires)
+static int open_wires(struct lab *lab, struct lab_wires *wires)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = UINT32_MAX};
 
@@ -335,7 +335,7 @@ static int open_wires(struct lab *lab, struct wires *wires)
  */
 static int forward(struct lab *lab)
 {
-    struct wires wires = {0};
+    struct lab_wires wires = {0};
     struct epoll_event events[64];
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
@@ -369,6 +369,25 @@ static void note_ready(struct lab *lab, struct lab_process *process, const char 
         process->ready = true;
 }
 
+bool lab_wires_dead(struct lab *lab)
+{
+    for (uint32_t i = 0; i < lab->process_count; i++) {
+        const struct lab_process *process = &lab->processes[i];
+        char log[LAB_PATH + 64], text[512], end[32];
+
+        if (process->job != LAB_WIRES || !process->ended || process->expected)
+            continue;
+        snprintf(log, sizeof(log), "%.480s/wires.log", lab->folder);
+        lab_last_line(log, text, sizeof(text));
+        lab_progress(lab, NULL);
+        by_cli_fail(0, "lab: the wires ended (%s): %s", lab_process_end(process, end),
+                    text[0] ? text : "they printed no output");
+        snprintf(lab->error, sizeof(lab->error), "the wires ended");
+        return true;
+    }
+    return false;
+}
+
 int lab_wires_start(struct lab *lab)
 {
     char log[LAB_PATH + 64];
@@ -381,7 +400,7 @@ int lab_wires_start(struct lab *lab)
         return BY_EXIT_ENVIRONMENT;
     while (!process->ready) {
         lab_process_poll(lab, 50, note_ready);
-        if (lab_series_dead(lab) || lab_stopping)
+        if (lab_wires_dead(lab) || lab_stopping)
             return BY_EXIT_ENVIRONMENT;
         if (lab_now() > deadline)
             return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: the wires are not ready after 180 seconds");
