@@ -335,7 +335,7 @@ static int open_wires(struct lab *lab, struct lab_wires *wires)
  */
 static int forward(struct lab *lab)
 {
-    struct lab_wires wires = {0};
+    static struct lab_wires wires; /* for the life of this process */
     struct epoll_event events[64];
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
