@@ -221,7 +221,7 @@ static void print_used(const struct lab *lab, const struct used *used, uint32_t 
     uint32_t shown = 0;
 
     for (; shown < count && shown < LINES_MAX && used[shown].part > PART_MIN; shown++) {
-        const struct lab_way *way = &used[shown].way[0];
+        const struct lab_way *way = used[shown].way;
         char name[100];
 
         snprintf(name, sizeof(name), "%.47s -> %.47s", lab_name(lab, way->from), lab_name(lab, way->to));
@@ -257,7 +257,9 @@ static void print_links(const struct lab *lab, double processor)
     }
     qsort(used, count, sizeof(*used), compare_used);
     lab_progress(lab, NULL);
-    if (rates)
+    if (count == 0 || used[0].part <= PART_MIN)
+        printf("# no link carried data\n");
+    else if (rates)
         printf("# link: bytes with Ethernet headers, part of the rate in the %.2f s between the first and "
                "the last\n# data frame, and frames that found the queue full\n#%31s  %14s %8s %9s\n",
                seconds, "", "bytes", "part", "full");
