@@ -73,8 +73,8 @@ run_case() { # NAME TOPOLOGY OPTIONS CALL BYTES CALLS ROOT RATE
     line=$(grep -oE "$4 bytes=.*" "$work/out") || return 1
     awk -v line="$line" -v name="$1" -v optimum="$optimum" -v rate="$(number "$8")" -v bytes="$5" '
         BEGIN {
-            split(line, word, /[ =]/)
-            for (i = 1; i in word; i++) value[word[i]] = word[i + 1]
+            words = split(line, word, /[ =]/)
+            for (i = 1; i < words; i++) value[word[i]] = word[i + 1]
             best = optimum * rate / bytes
             printf "%-32s %10.3f %10.3f %8.3f\n", name, best, value["rate"] / bytes, value["rate"] / bytes / best
             exit value["scheduled"] < value["calls"]
