@@ -383,6 +383,7 @@ static int read_host(struct reader *reader, uint32_t rank, const json_t *host)
     struct by_program *program = reader->program;
     const json_t *moves = json_object_get(host, "moves");
     uint32_t own, n = program->rank_count, source, target, round = 0;
+    uint64_t relayed = 0;
     int error = 0;
 
     if (!number(host, "rank", rank, rank, &own) || !json_is_array(moves))
@@ -393,6 +394,8 @@ static int read_host(struct reader *reader, uint32_t rank, const json_t *host)
         if (!program->reduces && number(move, "source", 0, n - 1, &source) &&
             number(move, "target", rank, rank, &target))
             program->pairs[(size_t)source * n + target] = true;
+        else
+            relayed += json_object_get(move, "receive") != NULL;
         if (rank != program->rank)
             continue;
         error = read_move(reader, move);
@@ -401,6 +404,7 @@ static int read_host(struct reader *reader, uint32_t rank, const json_t *host)
         if (error == 0)
             round = program->steps[program->step_count - 1].round;
     }
+    program->relayed = relayed > program->relayed ? relayed : program->relayed;
     return error;
 }
 
@@ -409,7 +413,6 @@ static int read_head(struct reader *reader, const json_t *root)
     struct by_program *program = reader->program;
     const char *format = json_string_value(json_object_get(root, "format"));
     const char *operation = json_string_value(json_object_get(root, "operation"));
-    const char *ports = json_string_value(json_object_get(root, "ports"));
     uint32_t ranks;
 
     if (format == NULL || strcmp(format, "banyan-moves-1") != 0 || operation == NULL)
@@ -423,7 +426,6 @@ static int read_head(struct reader *reader, const json_t *root)
         return by_fail(BY_EMISMATCH, "BANYAN_SCHEDULE: %s is for %u ranks, and the job has %u", program->path,
                        ranks, program->rank_count);
     program->reduces = strcmp(operation, "reduce") == 0;
-    program->ports_many = ports != NULL && strcmp(ports, "many") == 0;
     reader->paths = json_object_get(root, "paths");
     reader->partials = json_object_get(root, "partials");
     if (!json_is_array(reader->paths))

@@ -53,9 +53,9 @@ struct by_program {
     uint64_t hash; /* of its text */
     uint32_t rank, rank_count;
     bool reduces;
-    bool ports_many; /* the links of a rank share no port */
-    uint32_t target; /* of a reduce */
-    bool *pairs;     /* by source and target: there is a message; NULL in a reduce */
+    uint32_t target;  /* of a reduce */
+    bool *pairs;      /* by source and target: there is a message; NULL in a reduce */
+    uint64_t relayed; /* most receives of one rank that are not for itself; alike for all ranks */
     uint32_t chunk_count, round_count, interval;
     uint32_t item_count;
     struct by_item *items;

@@ -12,10 +12,6 @@
 
 #define EVENTS_MAX 64
 
-/* Where the links of a host share a port: messages that a rank sends at once. One would follow the
- * schedule exactly; more keep the port busy while a connection waits for acknowledgements. */
-#define SENDS_MAX 4u
-
 /* ---- sizes and places */
 
 /* The first element of part `part` of `parts`. */
@@ -279,7 +275,6 @@ static bool push(struct by_schedule *schedule, struct by_schedule_channel *chann
         watch(schedule, channel);
     if (!ended)
         return false;
-    schedule->sends[channel->program]--;
     fault->error = end_step(schedule, channel->sending.slot, channel->sending.step);
     fault->rank = schedule->rank;
     return true;
@@ -320,42 +315,35 @@ static int begin_send(struct by_schedule *schedule, struct by_schedule_channel *
         return BY_ENOMEM;
     channel->ready[at] = channel->ready[--channel->ready_count];
     channel->sending = send;
-    schedule->sends[channel->program]++;
     schedule->counters.messages++;
     by_connection_send(&channel->connection, &head, body,
                        (size_t)(count * by_dtype_bytes(operation->call->call.dtype)));
     return 0;
 }
 
-/* Begins the earliest sends, as many as the ports allow. True if any has begun. */
-static bool begin_sends(struct by_schedule *schedule, uint32_t program, struct by_mesh_fault *fault)
+/* Begins the earliest send at each connection that has none under way. One message at a time, as in
+ * a schedule for one port, would leave the port idle while a connection waits for acknowledgements;
+ * connections that share a link share its rate. True if any has begun. */
+static bool begin_sends(struct by_schedule *schedule, struct by_mesh_fault *fault)
 {
-    uint32_t most = schedule->program[program]->ports_many ? UINT32_MAX : SENDS_MAX;
     bool any = false;
 
-    while (schedule->sends[program] < most && fault->error == 0) {
-        struct by_schedule_channel *first = NULL;
-        uint32_t at = 0;
+    for (uint32_t c = 0; c < schedule->first[schedule->program_count]; c++) {
+        struct by_schedule_channel *channel = &schedule->channels[c];
 
-        for (uint32_t c = schedule->first[program]; c < schedule->first[program + 1]; c++) {
-            struct by_schedule_channel *channel = &schedule->channels[c];
-            uint32_t mine;
+        while (channel->ready_count > 0 && !channel->connection.out.active && !channel->connection.gone) {
+            uint32_t at = earliest(schedule, channel);
 
-            if (channel->ready_count == 0 || channel->connection.out.active || channel->connection.gone)
-                continue;
-            mine = earliest(schedule, channel);
-            if (mine == UINT32_MAX || (first != NULL && channel->ready[mine].time >= first->ready[at].time))
-                continue;
-            first = channel;
-            at = mine;
+            if (at == UINT32_MAX)
+                break;
+            fault->error = begin_send(schedule, channel, at);
+            fault->rank = schedule->rank;
+            if (fault->error == 0)
+                push(schedule, channel, fault);
+            if (fault->error != 0)
+                return true;
+            any = true;
         }
-        if (first == NULL)
-            break;
-        fault->error = begin_send(schedule, first, at);
-        fault->rank = schedule->rank;
-        any = true;
-        if (fault->error == 0)
-            push(schedule, first, fault);
     }
     return any;
 }
@@ -479,8 +467,8 @@ uint64_t by_schedule_step(struct by_schedule *schedule, struct by_mesh_fault *fa
             if (fault->error == 0)
                 again |= push(schedule, channel, fault);
         }
-        for (uint32_t p = 0; p < schedule->program_count && fault->error == 0; p++)
-            again |= begin_sends(schedule, p, fault);
+        if (fault->error == 0)
+            again |= begin_sends(schedule, fault);
         moved += again;
         again &= by_schedule_is_busy(schedule);
     }

@@ -21,10 +21,12 @@
 
 /*
  * A call is divided into operations, so that they follow one another in the pipeline of the
- * schedule: as many as make chunks of CHUNK_BYTES, at most PIECES_MAX. Ranks do not know each
+ * schedule: as many as make chunks of CHUNK_BYTES, or more where a rank passes on so many messages
+ * that it would need more than RELAYED_BYTES for an operation; at most PIECES_MAX. Ranks do not know each
  * other's sizes in calls with unequal shares, which have UNEQUAL_PIECES operations.
  */
-#define CHUNK_BYTES    16384u
+#define CHUNK_BYTES    65536u
+#define RELAYED_BYTES  ((uint64_t)8 << 20)
 #define PIECES_MAX     64u
 #define UNEQUAL_PIECES 8u
 /* ---- opening */
@@ -248,6 +250,8 @@ static uint32_t pieces_of(const struct by_schedule *schedule, const struct by_ca
 
     if (call->offsets != NULL)
         return UNEQUAL_PIECES;
+    if (schedule->program[program]->relayed * bytes / RELAYED_BYTES > pieces)
+        pieces = schedule->program[program]->relayed * bytes / RELAYED_BYTES;
     return pieces < 1 ? 1 : pieces > PIECES_MAX ? PIECES_MAX : (uint32_t)pieces;
 }
 

@@ -10,7 +10,7 @@
 #include "host-driver/schedule/schedule.h"
 
 /* Operations that a rank has begun and not ended (count). */
-#define BY_SCHEDULE_WINDOW_MIN 4u
+#define BY_SCHEDULE_WINDOW_MIN 16u
 #define BY_SCHEDULE_WINDOW_MAX 64u
 
 /* In place of the number of steps that a step needs, after its end. */
@@ -81,7 +81,6 @@ struct by_schedule {
     uint32_t root[BY_SCHEDULE_FILES_MAX];
     uint32_t first[BY_SCHEDULE_FILES_MAX + 1]; /* channels of each program */
     struct by_schedule_channel *channels;
-    uint32_t sends[BY_SCHEDULE_FILES_MAX]; /* messages on their way out */
     int watch;
     struct by_scheduled_call calls[BY_CALLS_MAX];
     uint32_t posted, ended; /* numbers of calls; all before `ended` have ended */

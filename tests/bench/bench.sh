@@ -62,6 +62,7 @@ everything() {
     part lab-lossy "what losses cost in labs of real switches" tests/bench/lab-lossy.sh "$build"
     part hosts "broadcasts between 8 hosts without offload, beside Open MPI" tests/bench/hosts.sh "$build"
     part broadcast "broadcasts between 8 namespaces: over TCP, over trees and UDP, and Open MPI's" with_packages tests/bench/broadcast.sh "$build"
+    part series "series of scatters, gathers, all-to-alls and reduces on links that the lab limits, beside their optimum" tests/bench/series.sh "$build"
     part alltoall "all-to-alls of 8 hosts: between hosts, beside Open MPI and MPICH over TCP" with_packages tests/bench/latency.sh "$build" alltoall
     part short "calls of 8 bytes and 1 KiB of 4 and 8 hosts over trees, beside Open MPI and MPICH over TCP" with_packages tests/bench/latency.sh "$build" short
     part switchd "banyan-switchd summing and copying, beside dpdk-testpmd and the loop of ipv4_multicast on the same ports" with_packages tests/bench/switchd.sh "$build"
