@@ -54,9 +54,9 @@ void by_connection_send(struct by_connection *connection, const struct by_connec
     encode(head, connection->out.head);
 }
 
-void by_connection_ready(struct by_connection *connection, uint32_t operation)
+void by_connection_grant(struct by_connection *connection, struct by_connection_credit credit)
 {
-    connection->ready = operation;
+    connection->ready = credit;
 }
 
 bool by_connection_is_full(const struct by_connection *connection)
@@ -95,10 +95,14 @@ bool by_connection_push(struct by_connection *connection)
 {
     if (connection->fd < 0 || connection->gone)
         return false;
-    if (!connection->sends && !connection->out.active && connection->told != connection->ready) {
+    if (!connection->sends && !connection->out.active &&
+        (connection->told.operation != connection->ready.operation ||
+         connection->told.messages != connection->ready.messages)) {
         connection->out = (struct by_connection_stream){.active = true};
         connection->told = connection->ready;
-        encode(&(struct by_connection_head){.kind = BY_CONNECTION_READY, .operation = connection->ready},
+        encode(&(struct by_connection_head){.kind = BY_CONNECTION_READY,
+                                            .operation = connection->ready.operation,
+                                            .elements = connection->ready.messages},
                connection->out.head);
     }
     return connection->out.active && push(connection, &connection->out) && connection->sends;

@@ -13,7 +13,9 @@
 
 enum by_connection_kind {
     BY_CONNECTION_DATA = 1,
-    BY_CONNECTION_READY /* a note: the receiver has begun all operations before number `operation` */
+    /* a note: the receiver has begun all operations before number `operation`, and admits `elements`
+     * messages in all */
+    BY_CONNECTION_READY
 };
 
 /* A note, or the head of a message with data. */
@@ -34,13 +36,19 @@ struct by_connection_stream {
     size_t body_bytes, body_done;
 };
 
+/* What a receiver grants its sender. */
+struct by_connection_credit {
+    uint32_t operation; /* all before it have begun */
+    uint64_t messages;  /* since the connection was opened */
+};
+
 struct by_connection {
     int fd; /* or -1 */
     uint32_t peer;
     bool sends; /* this end sends the data */
     bool gone;  /* the other end has closed it */
     struct by_connection_stream out, in;
-    uint32_t ready, told; /* the last note's number: to be sent, and sent */
+    struct by_connection_credit ready, told; /* of the note: to be sent, and sent last */
     uint64_t tx_bytes, rx_bytes;
 };
 
@@ -59,7 +67,7 @@ void by_connection_close(struct by_connection *connection);
 void by_connection_send(struct by_connection *connection, const struct by_connection_head *head,
                         const void *body, size_t bytes);
 /* Sends the note READY as soon as there is room; only the last one counts. */
-void by_connection_ready(struct by_connection *connection, uint32_t operation);
+void by_connection_grant(struct by_connection *connection, struct by_connection_credit credit);
 /* Moves what the connection accepts. True: a message with data has been passed to the kernel. */
 bool by_connection_push(struct by_connection *connection);
 /* Whether bytes are left to be pushed. */

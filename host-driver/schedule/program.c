@@ -413,6 +413,7 @@ static int read_head(struct reader *reader, const json_t *root)
     struct by_program *program = reader->program;
     const char *format = json_string_value(json_object_get(root, "format"));
     const char *operation = json_string_value(json_object_get(root, "operation"));
+    const char *ports = json_string_value(json_object_get(root, "ports"));
     uint32_t ranks;
 
     if (format == NULL || strcmp(format, "banyan-moves-1") != 0 || operation == NULL)
@@ -426,6 +427,7 @@ static int read_head(struct reader *reader, const json_t *root)
         return by_fail(BY_EMISMATCH, "BANYAN_SCHEDULE: %s is for %u ranks, and the job has %u", program->path,
                        ranks, program->rank_count);
     program->reduces = strcmp(operation, "reduce") == 0;
+    program->ports_many = ports != NULL && strcmp(ports, "many") == 0;
     reader->paths = json_object_get(root, "paths");
     reader->partials = json_object_get(root, "partials");
     if (!json_is_array(reader->paths))

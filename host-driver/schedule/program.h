@@ -53,6 +53,7 @@ struct by_program {
     uint64_t hash; /* of its text */
     uint32_t rank, rank_count;
     bool reduces;
+    bool ports_many;  /* the links of a rank share no port */
     uint32_t target;  /* of a reduce */
     bool *pairs;      /* by source and target: there is a message; NULL in a reduce */
     uint64_t relayed; /* most receives of one rank that are not for itself; alike for all ranks */

@@ -195,9 +195,89 @@ static int end_step(struct by_schedule *schedule, uint32_t slot, uint32_t first)
     return 0;
 }
 
+/* ---- admission */
+
+/* Changes what the epoll descriptor waits for at a connection. */
+static void watch(struct by_schedule *schedule, struct by_schedule_channel *channel)
+{
+    bool room = by_connection_is_full(&channel->connection);
+    struct epoll_event event = {.events = EPOLLIN | (room ? (uint32_t)EPOLLOUT : 0),
+                                .data.u32 = (uint32_t)(channel - schedule->channels)};
+
+    if (channel->is_watched && channel->watches_room == room)
+        return;
+    epoll_ctl(schedule->watch, channel->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, channel->connection.fd,
+              &event);
+    channel->is_watched = true;
+    channel->watches_room = room;
+}
+
+/* Finds the first message of a connection that has neither arrived nor been admitted. Its place in
+ * the order of operations and rounds; UINT64_MAX: there is none. */
+static uint64_t next_message(const struct by_schedule *schedule, const struct by_schedule_channel *channel)
+{
+    uint64_t skipped = channel->connection.ready.messages - channel->received;
+
+    for (uint32_t number = schedule->oldest; number != schedule->begun; number++) {
+        const struct by_schedule_operation *operation = &schedule->operations[number % schedule->window];
+        const struct by_program *program = program_of(schedule, operation);
+
+        for (uint32_t i = 0; operation->active && operation->call->program == channel->program &&
+                             i < channel->end->step_count;
+             i++)
+            if (operation->needs[channel->end->steps[i]] != BY_SCHEDULE_DONE && skipped-- == 0)
+                return (uint64_t)(number - schedule->oldest) << 32 |
+                       program->steps[channel->end->steps[i]].round;
+    }
+    return UINT64_MAX;
+}
+
+/*
+ * Where the links of a host share a port, it admits few messages at once, in the order of operations
+ * and rounds: senders that are not in step would otherwise fill the queue before its link, and lose
+ * packets. The earliest message that any rank lacks has all that it needs, and is among those that
+ * its receiver has admitted, so something can always go on.
+ */
+static void admit(struct by_schedule *schedule, uint32_t program)
+{
+    while (!schedule->program[program]->ports_many && schedule->admitted[program] < schedule->admitted_max) {
+        struct by_schedule_channel *first = NULL;
+        uint64_t least = UINT64_MAX;
+
+        for (uint32_t c = schedule->first[program]; c < schedule->first[program + 1]; c++) {
+            uint64_t place = schedule->channels[c].connection.sends
+                                 ? UINT64_MAX
+                                 : next_message(schedule, &schedule->channels[c]);
+
+            if (place < least) {
+                least = place;
+                first = &schedule->channels[c];
+            }
+        }
+        if (first == NULL)
+            return;
+        schedule->admitted[program]++;
+        first->connection.ready.messages++;
+        by_connection_push(&first->connection);
+        if (first->connection.fd >= 0)
+            watch(schedule, first);
+    }
+}
+
+/* Grants the sender of a connection what it may send in the operations that have begun. */
+static void begin_at(const struct by_schedule *schedule, struct by_schedule_channel *channel)
+{
+    struct by_connection_credit credit = channel->connection.ready;
+
+    credit.operation = schedule->begun;
+    if (schedule->program[channel->program]->ports_many)
+        credit.messages += channel->end->step_count;
+    by_connection_grant(&channel->connection, credit);
+}
+
 /* ---- operations */
 
-static int begin_operation(struct by_schedule *schedule, struct by_scheduled_call *call)
+static void begin_operation(struct by_schedule *schedule, struct by_scheduled_call *call)
 {
     uint32_t slot = schedule->begun % schedule->window;
     struct by_schedule_operation *operation = &schedule->operations[slot];
@@ -220,10 +300,10 @@ static int begin_operation(struct by_schedule *schedule, struct by_scheduled_cal
             add_ready(schedule, slot, s);
     for (uint32_t c = schedule->first[call->program]; c < schedule->first[call->program + 1]; c++)
         if (!schedule->channels[c].connection.sends)
-            by_connection_ready(&schedule->channels[c].connection, schedule->begun);
+            begin_at(schedule, &schedule->channels[c]);
+    admit(schedule, call->program);
     if (operation->left == 0)
         end_operation(schedule, operation);
-    return 0;
 }
 
 /* Begins the operations for which there is room. True if any has begun. */
@@ -250,21 +330,6 @@ static bool begin_operations(struct by_schedule *schedule, struct by_mesh_fault 
 
 /* ---- sending */
 
-/* Changes what the epoll descriptor waits for at a connection. */
-static void watch(struct by_schedule *schedule, struct by_schedule_channel *channel)
-{
-    bool room = by_connection_is_full(&channel->connection);
-    struct epoll_event event = {.events = EPOLLIN | (room ? (uint32_t)EPOLLOUT : 0),
-                                .data.u32 = (uint32_t)(channel - schedule->channels)};
-
-    if (channel->is_watched && channel->watches_room == room)
-        return;
-    epoll_ctl(schedule->watch, channel->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, channel->connection.fd,
-              &event);
-    channel->is_watched = true;
-    channel->watches_room = room;
-}
-
 /* Pushes what a connection has to send. True if a message has ended. */
 static bool push(struct by_schedule *schedule, struct by_schedule_channel *channel,
                  struct by_mesh_fault *fault)
@@ -286,10 +351,10 @@ static uint32_t earliest(const struct by_schedule *schedule, const struct by_sch
 {
     uint32_t best = UINT32_MAX;
 
-    for (uint32_t r = 0; r < channel->ready_count; r++) {
+    for (uint32_t r = 0; r < channel->ready_count && channel->sent < channel->credit.messages; r++) {
         uint32_t number = schedule->operations[channel->ready[r].slot].number;
 
-        if ((int32_t)(channel->credit - number) > 0 &&
+        if ((int32_t)(channel->credit.operation - number) > 0 &&
             (best == UINT32_MAX || channel->ready[r].time < channel->ready[best].time ||
              (channel->ready[r].time == channel->ready[best].time &&
               channel->ready[r].step < channel->ready[best].step)))
@@ -315,6 +380,7 @@ static int begin_send(struct by_schedule *schedule, struct by_schedule_channel *
         return BY_ENOMEM;
     channel->ready[at] = channel->ready[--channel->ready_count];
     channel->sending = send;
+    channel->sent++;
     schedule->counters.messages++;
     by_connection_send(&channel->connection, &head, body,
                        (size_t)(count * by_dtype_bytes(operation->call->call.dtype)));
@@ -420,12 +486,16 @@ static bool pull(struct by_schedule *schedule, struct by_schedule_channel *chann
             return any;
         any = true;
         if (news == BY_CONNECTION_HEAD && head.kind == BY_CONNECTION_READY) {
-            channel->credit = head.operation;
+            channel->credit =
+                (struct by_connection_credit){.operation = head.operation, .messages = head.elements};
         } else if (news == BY_CONNECTION_HEAD) {
             announce(schedule, channel, &head, fault);
         } else if (news == BY_CONNECTION_BODY) {
+            channel->received++;
+            schedule->admitted[channel->program] -= schedule->admitted[channel->program] > 0;
             fault->error = end_step(schedule, channel->receiving.slot, channel->receiving.step);
             fault->rank = schedule->rank;
+            admit(schedule, channel->program);
         } else {
             if (channel->is_watched)
                 epoll_ctl(schedule->watch, EPOLL_CTL_DEL, channel->connection.fd, NULL);

@@ -21,15 +21,31 @@
 
 /*
  * A call is divided into operations, so that they follow one another in the pipeline of the
- * schedule: as many as make chunks of CHUNK_BYTES, or more where a rank passes on so many messages
- * that it would need more than RELAYED_BYTES for an operation; at most PIECES_MAX. Ranks do not know each
- * other's sizes in calls with unequal shares, which have UNEQUAL_PIECES operations.
+ * schedule: as many as make chunks of CHUNK_BYTES; or more, where the pipeline has more stages,
+ * with chunks of at least CHUNK_BYTES_MIN, or where a rank passes on so many messages that it would
+ * need more than RELAYED_BYTES for an operation; at most PIECES_MAX. Ranks do not know each other's
+ * sizes in calls with unequal shares, which have UNEQUAL_PIECES operations.
  */
-#define CHUNK_BYTES    65536u
-#define RELAYED_BYTES  ((uint64_t)8 << 20)
-#define PIECES_MAX     64u
-#define UNEQUAL_PIECES 8u
+#define CHUNK_BYTES     65536u
+#define CHUNK_BYTES_MIN 4096u
+#define RELAYED_BYTES   ((uint64_t)8 << 20)
+#define PIECES_MAX      64u
+#define UNEQUAL_PIECES  8u
+/* Messages that a rank receives at once where its links share a port. */
+#define ADMITTED_MIN 16u
+#define ADMITTED_MAX 256u
+
 /* ---- opening */
+
+/* Enough that each port has something to send or to receive although ranks are not in step, and so
+ * few that no sender gets far ahead of the others; more where much is on its way. */
+static uint32_t admitted_max(const struct by_team *team)
+{
+    uint64_t on_the_way = team->gap_ps > 0 ? team->latency_ns * 1000u / team->gap_ps : 0;
+    uint64_t most = ADMITTED_MIN + on_the_way / CHUNK_BYTES;
+
+    return most < ADMITTED_MAX ? (uint32_t)most : ADMITTED_MAX;
+}
 
 static bool has_pair(const struct by_program *program, uint32_t source, uint32_t target)
 {
@@ -159,6 +175,7 @@ int by_schedule_open(const char *paths, const struct by_team *team, const uint32
     schedule->team = team;
     schedule->rank = team->rank;
     schedule->rank_count = team->circulant.rank_count;
+    schedule->admitted_max = admitted_max(team);
     error = read_programs(schedule, paths);
     if (error == 0)
         error = make_room(schedule);
@@ -243,15 +260,20 @@ bool by_schedule_serves(const struct by_schedule *schedule, const struct by_call
     return schedule != NULL && serving(schedule, call) >= 0;
 }
 
-static uint32_t pieces_of(const struct by_schedule *schedule, const struct by_call *call, uint32_t program)
+static uint32_t pieces_of(const struct by_schedule *schedule, const struct by_call *call, uint32_t index)
 {
+    const struct by_program *program = schedule->program[index];
     uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
-    uint64_t pieces = bytes / ((uint64_t)schedule->program[program]->chunk_count * CHUNK_BYTES);
+    uint64_t pieces = bytes / ((uint64_t)program->chunk_count * CHUNK_BYTES);
+    uint64_t deep = program->round_count / program->interval;
+    uint64_t most = bytes / ((uint64_t)program->chunk_count * CHUNK_BYTES_MIN);
 
     if (call->offsets != NULL)
         return UNEQUAL_PIECES;
-    if (schedule->program[program]->relayed * bytes / RELAYED_BYTES > pieces)
-        pieces = schedule->program[program]->relayed * bytes / RELAYED_BYTES;
+    if (program->relayed * bytes / RELAYED_BYTES > pieces)
+        pieces = program->relayed * bytes / RELAYED_BYTES;
+    deep = deep < most ? deep : most;
+    pieces = pieces < deep ? deep : pieces;
     return pieces < 1 ? 1 : pieces > PIECES_MAX ? PIECES_MAX : (uint32_t)pieces;
 }
 

@@ -64,7 +64,8 @@ struct by_schedule_channel {
     struct by_connection connection;
     uint32_t program;
     const struct by_way_end *end;
-    uint32_t credit; /* the receiver has begun all operations before this number */
+    struct by_connection_credit credit; /* at the sender: the receiver's last */
+    uint64_t sent, received;            /* messages */
     uint32_t ready_count;
     struct by_schedule_ready *ready;
     struct by_schedule_ready sending, receiving; /* while a message is under way */
@@ -81,6 +82,8 @@ struct by_schedule {
     uint32_t root[BY_SCHEDULE_FILES_MAX];
     uint32_t first[BY_SCHEDULE_FILES_MAX + 1]; /* channels of each program */
     struct by_schedule_channel *channels;
+    uint32_t admitted[BY_SCHEDULE_FILES_MAX]; /* messages that this rank has granted, and not received */
+    uint32_t admitted_max;                    /* where the links of a host share a port */
     int watch;
     struct by_scheduled_call calls[BY_CALLS_MAX];
     uint32_t posted, ended; /* numbers of calls; all before `ended` have ended */
