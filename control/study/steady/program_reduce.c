@@ -11,6 +11,7 @@
 #include "control/study/steady/program_reduce.h"
 
 #include "control/study/series/rational.h"
+#include "control/study/steady/tree_program.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};
@@ -288,10 +289,7 @@ static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by
         take_solution(&program);
     program_free(&program);
     if (!error && mpq_sgn(reduction->throughput) == 0)
-        return by_problem_set(trouble, BY_EINVAL, nowhere,
-                              "no reduction is possible: a value cannot reach a node that computes and then "
-                              "'%s'; give nodes a \"task_time\", or links",
-                              problem->topology->nodes[problem->targets[0]].name);
+        return by_program_reduce_refuse(problem, trouble);
     if (!error && !by_reduction_trees(reduction, lanes))
         error = by_problem_set(trouble, BY_ESTATE, nowhere,
                                "the program's solution has no reduction trees, please report it");
@@ -371,32 +369,31 @@ static double count_variables(const struct by_steady_problem *problem, const str
     return platform->links->count * messages + computing * splits;
 }
 
-static int check_limits(const struct by_steady_problem *problem, const struct by_platform *platform,
-                        struct by_problem *trouble)
+int by_program_reduce_refuse(const struct by_steady_problem *problem, struct by_problem *trouble)
 {
-    double variables = count_variables(problem, platform);
+    return by_problem_set(trouble, BY_EINVAL, nowhere,
+                          "no reduction is possible: a value cannot reach a node that computes and then "
+                          "'%s'; give nodes a \"task_time\", or links",
+                          problem->topology->nodes[problem->targets[0]].name);
+}
 
-    if (problem->commutative && problem->holder_count > BY_STEADY_COMMUTATIVE_MAX)
-        return by_problem_set(trouble, BY_ELIMIT, nowhere,
-                              "%u values of a commutative operator have 2^%u partial results; the limit is "
-                              "%u values: leave out --commutative, or reduce fewer values",
-                              problem->holder_count, problem->holder_count, BY_STEADY_COMMUTATIVE_MAX);
-    if (variables > BY_STEADY_VARIABLES_MAX)
-        return by_problem_set(
-            trouble, BY_ELIMIT, nowhere,
-            "%u values on %u links need %.0f variables; the limit is %u: reduce fewer values",
-            problem->holder_count, platform->links->count, variables, BY_STEADY_VARIABLES_MAX);
-    return 0;
+/* Whether the program is so large that trees are generated instead. */
+static bool is_large(const struct by_steady_problem *problem, const struct by_platform *platform)
+{
+    uint32_t from = problem->trees_from ? problem->trees_from : BY_STEADY_TREES_FROM;
+
+    return (problem->commutative && problem->holder_count > BY_STEADY_COMMUTATIVE_MAX) ||
+           count_variables(problem, platform) >= from;
 }
 
 int by_program_reduce(const struct by_steady_problem *problem, const struct by_platform *platform,
                       struct by_series *series, struct by_lanes *lanes, struct by_problem *trouble)
 {
     struct by_reduction reduction;
-    int error = check_limits(problem, platform, trouble);
+    int error;
 
-    if (error)
-        return error;
+    if (is_large(problem, platform))
+        return by_program_columns(problem, platform, series, lanes, trouble);
     by_reduction_make(&reduction, problem, platform);
     error = solve(&reduction, NULL, series, lanes, trouble);
     if (!error && (problem->balance == BY_BALANCE_ALWAYS || problem->balance == BY_BALANCE_CHEAP))

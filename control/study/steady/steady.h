@@ -16,10 +16,18 @@
 #include "control/study/series/series.h"
 
 /*
- * Most values of a reduction with a commutative operator (count). Every set of values is a message
- * of the program.
+ * Most values of a reduction with a commutative operator (count) if every set of values is a message
+ * of the program: where sizes of partial results differ, or nodes without a value take time to
+ * combine.
  */
 #define BY_STEADY_COMMUTATIVE_MAX 8u
+/* Beyond, most nodes without a value that combine (count): every set of them is tried. */
+#define BY_STEADY_OPTIONAL_MAX 12u
+/* From this number of variables on (count), the program of a reduction has a variable for each tree,
+ * and generates trees. Below it the trees of the whole program are balanced, and fewer. */
+#define BY_STEADY_TREES_FROM 4000u
+/* Most nodes that combine, if trees are generated (count): one takes 0.5 s then. */
+#define BY_STEADY_PLACES_MAX 512u
 /* Most variables of a program (count). Rational arithmetic solves such a program in minutes. */
 #define BY_STEADY_VARIABLES_MAX 200000u
 /* From this number of variables on (count), alike ones of a scatter, gossip or exchange are one.
@@ -62,6 +70,7 @@ struct by_steady_problem {
      * there is none. What a node has for itself does not move. */
     const struct by_fraction *matrix;
     uint32_t classes_from; /* instead of BY_STEADY_CLASSES_FROM; 0: that */
+    uint32_t trees_from;   /* instead of BY_STEADY_TREES_FROM; 0: that */
     double deadline;       /* CLOCK_MONOTONIC time in seconds; 0: none */
 };
 
