@@ -11,6 +11,8 @@ control_SRC += \
 	control/verify/proof.c \
 	control/verify/series.c \
 	control/verify/series_bound.c \
+	control/verify/series_reduction.c \
+	control/verify/series_sets.c \
 	control/verify/shape.c \
 	control/verify/share.c \
 	control/verify/verify.c \

@@ -2,20 +2,13 @@
  * Computes the bound that prices prove. Every port, every processor and every link without ports
  * has one unit of time per unit of time. At prices for that time, an operation costs at least c,
  * however it is executed: messages of scatters and gossips use their cheapest path, a reduction the
- * cheapest way to move and combine values. Therefore throughput x c cannot exceed the sum of all
- * prices. See series.h.
+ * cheapest way to move and combine values (series_reduction.c). Therefore throughput x c cannot
+ * exceed the sum of all prices. See series.h.
  */
 #include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
-#include "offload/base/assert.h"
 
-struct series_bound_prices {
-    mpq_t *sends, *receives, *computes; /* by node */
-    mpq_t *length;                      /* by link: price of a unit message */
-    mpq_t sum;
-};
-
-static bool put_price(struct by_series_checker *checker, struct series_bound_prices *prices,
+static bool put_price(struct by_series_checker *checker, struct by_series_prices *prices,
                       const struct by_series_price *price)
 {
     const struct by_series *series = checker->series;
@@ -42,7 +35,7 @@ static bool put_price(struct by_series_checker *checker, struct series_bound_pri
     return true;
 }
 
-static bool prices_make(struct by_series_checker *checker, struct series_bound_prices *prices)
+static bool prices_make(struct by_series_checker *checker, struct by_series_prices *prices)
 {
     uint32_t n = checker->topology->node_count;
     bool right = true;
@@ -67,7 +60,7 @@ static bool prices_make(struct by_series_checker *checker, struct series_bound_p
     return right;
 }
 
-static void prices_free(struct series_bound_prices *prices, uint32_t nodes, uint32_t links)
+static void prices_free(struct by_series_prices *prices, uint32_t nodes, uint32_t links)
 {
     by_rationals_free(prices->sends, nodes);
     by_rationals_free(prices->receives, nodes);
@@ -83,7 +76,7 @@ struct costs {
 };
 
 /* Propagates known costs over links until no cost decreases; a transfer has size `size`. */
-static void spread(const struct by_series_checker *checker, const struct series_bound_prices *prices,
+static void spread(const struct by_series_checker *checker, const struct by_series_prices *prices,
                    const mpq_t size, struct costs *costs)
 {
     const struct by_links *links = checker->links;
@@ -110,8 +103,7 @@ static void spread(const struct by_series_checker *checker, const struct series_
 }
 
 /* Prices scatters and gossips: the sum of cheapest paths. */
-static bool price_pairs(struct by_series_checker *checker, const struct series_bound_prices *prices,
-                        mpq_t total)
+static bool price_pairs(struct by_series_checker *checker, const struct by_series_prices *prices, mpq_t total)
 {
     const struct by_series *series = checker->series;
     uint32_t n = checker->topology->node_count, from = BY_SERIES_NONE;
@@ -141,99 +133,16 @@ static bool price_pairs(struct by_series_checker *checker, const struct series_b
     return right;
 }
 
-static uint32_t find_message(const struct by_series *series, uint64_t values)
-{
-    for (uint32_t m = 0; m < series->message_count; m++)
-        if (series->messages[m].values == values)
-            return m;
-    return BY_SERIES_NONE;
-}
-
-/* Computes the cost, at each node, of making a message's values from two parts. */
-static void combine_parts(const struct by_series_checker *checker, const struct series_bound_prices *prices,
-                          struct costs *costs, uint32_t message, uint32_t left, uint32_t right)
-{
-    mpq_t time, sum;
-
-    mpq_inits(time, sum, NULL);
-    for (uint32_t i = 0; i < checker->topology->node_count; i++) {
-        if (!costs[left].known[i] || !costs[right].known[i] ||
-            !by_series_task_time(checker, i, checker->series->messages[message].size, time))
-            continue;
-        mpq_mul(sum, time, prices->computes[i]);
-        mpq_add(sum, sum, costs[left].cost[i]);
-        mpq_add(sum, sum, costs[right].cost[i]);
-        if (costs[message].known[i] && mpq_cmp(sum, costs[message].cost[i]) >= 0)
-            continue;
-        mpq_set(costs[message].cost[i], sum);
-        costs[message].known[i] = true;
-    }
-    mpq_clears(time, sum, NULL);
-}
-
-static void price_message(const struct by_series_checker *checker, const struct series_bound_prices *prices,
-                          struct costs *costs, uint32_t message)
-{
-    const struct by_series *series = checker->series;
-    uint64_t values = series->messages[message].values, lowest = values & -values;
-
-    if (values == lowest) {
-        uint32_t holder = series->holders[__builtin_ctzll(values)];
-
-        costs[message].known[holder] = true;
-    } else if (series->commutative) {
-        for (uint64_t left = (values - 1) & values; left; left = (left - 1) & values)
-            if (left & lowest)
-                combine_parts(checker, prices, costs, message, find_message(series, left),
-                              find_message(series, values ^ left));
-    } else {
-        for (uint64_t left = lowest; left != values; left |= left << 1)
-            combine_parts(checker, prices, costs, message, find_message(series, left),
-                          find_message(series, values ^ left));
-    }
-    spread(checker, prices, series->messages[message].size, &costs[message]);
-}
-
-/* Prices reductions: the cheapest of all reduction trees, partial results with few values first. */
-static bool price_reduction(struct by_series_checker *checker, const struct series_bound_prices *prices,
-                            mpq_t total)
-{
-    const struct by_series *series = checker->series;
-    uint32_t n = checker->topology->node_count;
-    struct costs *costs = by_alloc(series->message_count, sizeof(*costs));
-    uint32_t whole = 0;
-    bool right;
-
-    for (uint32_t m = 0; m < series->message_count; m++)
-        costs[m] = (struct costs){by_alloc(n, sizeof(bool)), by_rationals_new(n)};
-    for (int count = 1; count <= (int)series->holder_count; count++)
-        for (uint32_t m = 0; m < series->message_count; m++)
-            if (__builtin_popcountll(series->messages[m].values) == count) {
-                price_message(checker, prices, costs, m);
-                whole = m;
-            }
-    BY_ASSERT(whole < series->message_count); /* all partial results exist: checked before */
-    right = costs[whole].known[series->target] ||
-            by_series_violate(checker, "the result cannot reach the target");
-    mpq_set(total, costs[whole].cost[series->target]);
-    for (uint32_t m = 0; m < series->message_count; m++) {
-        free(costs[m].known);
-        by_rationals_free(costs[m].cost, n);
-    }
-    free(costs);
-    return right;
-}
-
 bool by_series_bound(struct by_series_checker *checker, mpq_t bound)
 {
-    struct series_bound_prices prices;
+    struct by_series_prices prices;
     bool right = prices_make(checker, &prices);
     mpq_t total;
 
     mpq_init(total);
-    right =
-        right && (checker->series->operation == BY_SERIES_REDUCE ? price_reduction(checker, &prices, total)
-                                                                 : price_pairs(checker, &prices, total));
+    right = right && (checker->series->operation == BY_SERIES_REDUCE
+                          ? by_series_price_reduction(checker, &prices, total)
+                          : price_pairs(checker, &prices, total));
     if (right && mpq_sgn(total) == 0)
         right = by_series_violate(checker, "at the prices of the file an operation costs nothing");
     if (right)

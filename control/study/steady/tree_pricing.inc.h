@@ -96,8 +96,8 @@ static void NAMED(make_interval)(struct by_tree_pricer *pricer, struct NAMED(cos
         SET(work->made[p], costs->infinite);
     for (uint32_t k = 1; k < length; k++)
         NAMED(lower)
-        (work->made, NAMED(cost_of)(pricer, work, k, first),
-         NAMED(cost_of)(pricer, work, length - k, first + k), places);
+    (work->made, NAMED(cost_of)(pricer, work, k, first), NAMED(cost_of)(pricer, work, length - k, first + k),
+     places);
     for (uint32_t p = 0; p < places; p++) {
         if (!pricer->computes[pricer->places[p]]) {
             SET(work->made[p], costs->infinite);
@@ -151,7 +151,7 @@ static void NAMED(decide)(struct by_tree_pricer *pricer, struct NAMED(costs) * c
 
     if (pricer->sizes_differ)
         NAMED(set_moved)
-        (pricer, costs, work, by_partials_interval(pricer->value_count, step->length, step->first));
+    (pricer, costs, work, by_partials_interval(pricer->value_count, step->length, step->first));
     NAMED(make_interval)(pricer, costs, work, step->length, step->first);
     step->origin = step->place;
     SET(least, work->made[step->place]);

@@ -1,8 +1,6 @@
 /* Reductions by column generation. See tree_program.h. */
 #include "control/study/steady/tree_program.h"
 
-#include <math.h>
-
 #include "control/base/clock.h"
 #include "control/study/series/rational.h"
 #include "control/study/steady/tree_pricing.h"
@@ -12,8 +10,8 @@
 #define TOLERANCE 1e-8
 /* The part of the best prices so far in the prices for which trees are sought. */
 #define SMOOTHING 0.9
-/* Trees before the first solution of the program (count), and how much the price of the busiest
- * resource of a tree rises before the next one is sought: by the factor e^RISE. */
+/* Trees before the first solution of the program (count), and the part by which each raises the
+ * price of its busiest resource. */
 #define FIRST_TREES 100u
 #define RISE        0.3
 
@@ -177,22 +175,21 @@ static void keep_prices(struct tree_program *program)
 }
 
 /*
- * Finds the first trees. The price of a resource grows exponentially with the time that the trees so
- * far take of it (Plotkin, Shmoys and Tardos 1995), so they use all resources, and the best of these
- * prices prove nearly the optimum.
+ * Finds the first trees. The price of a resource grows with each tree by the part of the tree's time
+ * that it takes (Plotkin, Shmoys and Tardos 1995), so the trees use all resources, and the best of
+ * these prices prove nearly the optimum.
  */
 static void start(struct tree_program *program)
 {
     uint32_t rows = program->resources.count;
-    double *rise = by_alloc(rows, sizeof(*rise));
 
+    for (uint32_t i = 0; i < rows; i++)
+        program->prices[i] = 1;
     for (uint32_t k = 0; k < FIRST_TREES; k++) {
-        double longest = 0, highest = 0, sum = 0;
+        double longest = 0, sum = 0;
 
         for (uint32_t i = 0; i < rows; i++)
-            highest = fmax(highest, rise[i]);
-        for (uint32_t i = 0; i < rows; i++)
-            sum += program->prices[i] = exp(rise[i] - highest);
+            sum += program->prices[i];
         for (uint32_t i = 0; i < rows; i++)
             program->prices[i] /= sum;
         by_tree_pricer_guess(program->pricer, program->prices);
@@ -200,11 +197,11 @@ static void start(struct tree_program *program)
         keep_prices(program);
         add_column(program);
         for (uint32_t i = 0; i < rows; i++)
-            longest = fmax(longest, mpq_get_d(program->load[i]));
+            if (mpq_get_d(program->load[i]) > longest)
+                longest = mpq_get_d(program->load[i]);
         for (uint32_t i = 0; i < rows; i++)
-            rise[i] += RISE * mpq_get_d(program->load[i]) / longest;
+            program->prices[i] *= 1 + RISE * mpq_get_d(program->load[i]) / longest;
     }
-    free(rise);
 }
 
 /*
