@@ -377,13 +377,22 @@ int by_program_reduce_refuse(const struct by_steady_problem *problem, struct by_
                           problem->topology->nodes[problem->targets[0]].name);
 }
 
-/* Whether the program is so large that trees are generated instead. */
-static bool is_large(const struct by_steady_problem *problem, const struct by_platform *platform)
+/*
+ * Generates trees where the program is large. Returns false if the program is to be solved as it is:
+ * it is small, or trees cannot be priced (BY_ELIMIT) and it is within the limits.
+ */
+static bool try_columns(const struct by_steady_problem *problem, const struct by_platform *platform,
+                        struct by_series *series, struct by_lanes *lanes, struct by_problem *trouble,
+                        int *error)
 {
     uint32_t from = problem->trees_from ? problem->trees_from : BY_STEADY_TREES_FROM;
+    bool few_values = !problem->commutative || problem->holder_count <= BY_STEADY_COMMUTATIVE_MAX;
+    double variables = count_variables(problem, platform);
 
-    return (problem->commutative && problem->holder_count > BY_STEADY_COMMUTATIVE_MAX) ||
-           count_variables(problem, platform) >= from;
+    if (few_values && variables < from)
+        return false;
+    *error = by_program_columns(problem, platform, series, lanes, trouble);
+    return *error != BY_ELIMIT || !few_values || variables > BY_STEADY_VARIABLES_MAX;
 }
 
 int by_program_reduce(const struct by_steady_problem *problem, const struct by_platform *platform,
@@ -392,8 +401,8 @@ int by_program_reduce(const struct by_steady_problem *problem, const struct by_p
     struct by_reduction reduction;
     int error;
 
-    if (is_large(problem, platform))
-        return by_program_columns(problem, platform, series, lanes, trouble);
+    if (try_columns(problem, platform, series, lanes, trouble, &error))
+        return error;
     by_reduction_make(&reduction, problem, platform);
     error = solve(&reduction, NULL, series, lanes, trouble);
     if (!error && (problem->balance == BY_BALANCE_ALWAYS || problem->balance == BY_BALANCE_CHEAP))

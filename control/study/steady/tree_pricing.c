@@ -44,6 +44,7 @@ struct by_tree_pricer {
     bool sizes_differ;
     uint32_t *next;             /* by place and node: the link on the cheapest path to the place */
     struct by_tree_step *steps; /* in order */
+    double *cells;              /* memory of the search, which takes as long to get as to fill */
     /* In any order: the places without a value; by place: where the result goes (BY_SERIES_NONE: to
      * the target); by value: where it is combined. */
     uint32_t optional_count, *optional;
@@ -151,6 +152,19 @@ static void numbers_free_guess(double *numbers, size_t count)
     free(numbers);
 }
 
+static double *cells_new_guess(struct by_tree_pricer *pricer, size_t count)
+{
+    if (!pricer->cells)
+        pricer->cells = by_alloc(count, sizeof(*pricer->cells));
+    return pricer->cells;
+}
+
+static void cells_free_guess(double *cells, size_t count)
+{
+    (void)cells;
+    (void)count;
+}
+
 static void lower_guess(double *restrict least, const double *a, const double *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -212,6 +226,17 @@ static void numbers_free_exact(mpz_t *numbers, size_t count)
     for (size_t i = 0; i < count; i++)
         mpz_clear(numbers[i]);
     free(numbers);
+}
+
+static mpz_t *cells_new_exact(struct by_tree_pricer *pricer, size_t count)
+{
+    (void)pricer;
+    return numbers_new_exact(count);
+}
+
+static void cells_free_exact(mpz_t *cells, size_t count)
+{
+    numbers_free_exact(cells, count);
 }
 
 static void lower_exact(mpz_t *least, mpz_t *a, mpz_t *b, uint32_t count)
@@ -400,6 +425,7 @@ void by_tree_pricer_free(struct by_tree_pricer *pricer)
     free(pricer->optional);
     free(pricer->next);
     free(pricer->steps);
+    free(pricer->cells);
     free(pricer->takes_part);
     free(pricer->sends_to);
     free(pricer->entered);

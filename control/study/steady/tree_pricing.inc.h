@@ -5,7 +5,7 @@
  * - NUMBER_NEW(a) and NUMBER_DROP(a), which declare and free a local number;
  * - SET(a, b); SUM(a, b, c): a = b + c; TAKE(a, b): a -= b; PRODUCT(a, b, c): a = b c;
  * - LESS(a, b);
- * - NAMED(numbers_new), NAMED(numbers_free): arrays;
+ * - NAMED(numbers_new), NAMED(numbers_free): arrays; NAMED(cells_new), NAMED(cells_free): a large one;
  * - NAMED(lower)(least, a, b, count): least[i] = min(least[i], a[i] + b[i]); NAMED(lower_by): the same
  *   with one number for a.
  * One thread for each pricer.
@@ -204,7 +204,7 @@ static bool NAMED(find_ordered)(struct by_tree_pricer *pricer, struct NAMED(cost
     uint32_t places = pricer->place_count, count = pricer->value_count;
     size_t cells = (size_t)count * (count + 1) / 2 * places;
     struct NAMED(intervals) work = {.distance = distance,
-                                    .cost = NAMED(numbers_new)(cells),
+                                    .cost = NAMED(cells_new)(pricer, cells),
                                     .made = NAMED(numbers_new)(places),
                                     .moved = NAMED(numbers_new)((size_t)places * places)};
     bool right;
@@ -223,7 +223,7 @@ static bool NAMED(find_ordered)(struct by_tree_pricer *pricer, struct NAMED(cost
     right = LESS(work.cost[cells - places + pricer->target], costs->infinite);
     if (right)
         NAMED(list_steps)(pricer, costs, &work);
-    NAMED(numbers_free)(work.cost, cells);
+    NAMED(cells_free)(work.cost, cells);
     NAMED(numbers_free)(work.made, places);
     NAMED(numbers_free)(work.moved, (size_t)places * places);
     return right;

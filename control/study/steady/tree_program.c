@@ -28,6 +28,10 @@ struct tree_program {
     double *duals;         /* of the last estimate */
     double *kept;          /* those that prove the least bound so far, `least` */
     double value, least;
+    /* While the trees are balanced: the row of the throughput, and the column of the time that all
+     * processors spare. */
+    bool balances;
+    uint32_t throughput, spare;
 };
 
 static void program_make(struct tree_program *program, const struct by_steady_problem *problem,
@@ -38,7 +42,7 @@ static void program_make(struct tree_program *program, const struct by_steady_pr
     by_partials_make(&program->partials, problem);
     program->load = by_rationals_new(program->resources.count);
     program->prices = by_alloc(program->resources.count, sizeof(*program->prices));
-    program->duals = by_alloc(program->resources.count, sizeof(*program->duals));
+    program->duals = by_alloc((size_t)program->resources.count + 1, sizeof(*program->duals));
     program->kept = by_alloc(program->resources.count, sizeof(*program->kept));
 }
 
@@ -111,11 +115,26 @@ static void drop_tree(struct tree_program *program)
 /* Adds the column of the load. */
 static void add_column(struct tree_program *program)
 {
-    uint32_t column = by_lp_column(program->lp, 1, 1);
+    uint32_t column = by_lp_column(program->lp, !program->balances, 1);
 
+    if (program->balances)
+        by_lp_add(program->lp, program->throughput, column, 1, 1);
     for (uint32_t i = 0; i < program->resources.count; i++)
         if (mpq_sgn(program->load[i]) > 0)
             by_lp_add_q(program->lp, program->resources.list[i].row, column, program->load[i]);
+}
+
+/* Divides the prices of the estimate by what a tree may cost. Returns false if no tree is worth
+ * anything. */
+static bool scale_duals(struct tree_program *program)
+{
+    double one = program->balances ? -program->duals[program->throughput] : 1;
+
+    if (one < TOLERANCE)
+        return false;
+    for (uint32_t i = 0; i < program->resources.count; i++)
+        program->duals[i] /= one;
+    return true;
 }
 
 static double price_load(const struct tree_program *program, const double *prices)
@@ -128,7 +147,8 @@ static double price_load(const struct tree_program *program, const double *price
     return price;
 }
 
-/* Whether the load costs less than 1 at the prices of the exact solution. */
+/* Whether the load costs less at the prices of the exact solution than a tree may: 1, or what
+ * throughput is worth. */
 static bool is_missing(const struct tree_program *program)
 {
     const mpq_t *duals = by_lp_duals(program->lp);
@@ -140,7 +160,11 @@ static bool is_missing(const struct tree_program *program)
         mpq_mul(product, duals[i], program->load[i]);
         mpq_add(price, price, product);
     }
-    missing = mpq_cmp_ui(price, 1, 1) < 0;
+    if (program->balances)
+        mpq_neg(product, duals[program->throughput]);
+    else
+        mpq_set_ui(product, 1, 1);
+    missing = mpq_cmp(price, product) < 0;
     mpq_clears(price, product, NULL);
     return missing;
 }
@@ -218,13 +242,14 @@ static int generate(struct tree_program *program)
         if (by_plan_late(deadline))
             return BY_ETIMEDOUT;
         if (!by_lp_estimate(program->lp, deadline, &program->value, NULL, program->duals) ||
-            (program->least > 0 && program->least < program->value * (1 + 1e-12)))
+            !scale_duals(program) || (program->least > 0 && program->least < program->value * (1 + 1e-12)))
             return 0;
         for (double part = program->least > 0 ? SMOOTHING : 0;; part = 0) {
             mix_prices(program, part);
             by_tree_pricer_guess(program->pricer, program->prices);
             take_tree(program);
-            keep_prices(program);
+            if (!program->balances)
+                keep_prices(program);
             improves = price_load(program, program->duals) < 1 - TOLERANCE;
             if (improves)
                 break;
@@ -260,6 +285,28 @@ static int solve(struct tree_program *program, struct by_problem *trouble)
     }
 }
 
+/* Among all solutions of the same throughput, maximises the idle time of the busiest processor. */
+static int balance(struct tree_program *program, struct by_problem *trouble)
+{
+    mpq_t optimum;
+
+    mpq_init(optimum);
+    by_lp_value(program->lp, optimum);
+    program->throughput = by_lp_row_q(program->lp, BY_LP_AT_LEAST, optimum);
+    mpq_clear(optimum);
+    for (uint32_t t = 0; t < program->trees.count; t++) {
+        by_lp_cost(program->lp, t, 0, 1);
+        by_lp_add(program->lp, program->throughput, t, 1, 1);
+    }
+    program->spare = by_lp_column(program->lp, 1, 1);
+    for (uint32_t i = 0; i < program->resources.count; i++)
+        if (program->resources.list[i].kind == BY_SERIES_COMPUTES)
+            by_lp_add(program->lp, program->resources.list[i].row, program->spare, 1, 1);
+    program->balances = true;
+    program->least = 0;
+    return solve(program, trouble);
+}
+
 /* ---- the result ---- */
 
 /* Moves the trees that run to the lanes, and lists the messages: those that they use, or all
@@ -271,11 +318,12 @@ static void take_lanes(struct tree_program *program, struct by_series *series, s
     by_partials_make(&partials, program->problem);
     for (uint32_t t = 0; t < program->trees.count; t++) {
         struct by_steady_lane *tree = &program->trees.list[t], *lane;
+        uint32_t column = t + (program->balances && t >= program->spare);
 
-        if (mpq_sgn(by_lp_primals(program->lp)[t]) == 0)
+        if (mpq_sgn(by_lp_primals(program->lp)[column]) == 0)
             continue;
         lane = by_lanes_add(lanes);
-        mpq_set(lane->weight, by_lp_primals(program->lp)[t]);
+        mpq_set(lane->weight, by_lp_primals(program->lp)[column]);
         for (uint32_t i = 0; i < tree->task_count; i++) {
             struct by_series_task task = tree->tasks[i];
 
@@ -315,8 +363,11 @@ int by_program_columns(const struct by_steady_problem *problem, const struct by_
     if (!error) {
         by_lp_value(program.lp, series->throughput);
         by_program_prices(&program.resources, by_lp_duals(program.lp), series);
-        take_lanes(&program, series, lanes);
+        if (problem->balance == BY_BALANCE_ALWAYS)
+            error = balance(&program, trouble);
     }
+    if (!error)
+        take_lanes(&program, series, lanes);
     program_free(&program);
     return error;
 }

@@ -22,3 +22,8 @@ TESTS += steady-classes
 steady-classes_SRC    := tests/unit/control/study/steady/test_classes.c tests/unit/control/study/steady/rig.c tests/unit/control/planner/rig.c
 steady-classes_LIBS   := steady lp control offload
 steady-classes_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+
+TESTS += steady-trees
+steady-trees_SRC    := tests/unit/control/study/steady/test_trees.c tests/unit/control/study/steady/rig.c
+steady-trees_LIBS   := steady lp control offload
+steady-trees_LDLIBS := -lcmocka -ljansson -lgmp -lClp
