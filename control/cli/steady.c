@@ -84,8 +84,9 @@ static const struct by_option rows[] = {
                  "send to NODE; several for scatter and gossip, or all compute nodes (default)")},
     {BY_ROW_CALL(0, "order", "NODE,...", add_holder,
                  "reduce: the holders of the values in the operator's order (default: all compute nodes)")},
-    {BY_ROW_FLAG(0, "commutative", AT(commutative),
-                 "reduce: allow values to be combined in any order (at most 8 values)")},
+    {BY_ROW_FLAG(
+        0, "commutative", AT(commutative),
+        "reduce: allow values to be combined in any order (more than 8 values: of equal size, combined where values are held, or in no time)")},
     {BY_ROW_CHOICE(0, "balance", "WHEN", AT(balance), BY_BALANCE_NEVER, BY_BALANCE_ALWAYS,
                    "reduce: of the best schedules, choose one that loads the busiest processor least: "
                    "always, never, or where it is cheap (default), in a period that is at most 16 times as "
@@ -320,7 +321,7 @@ static int make_best(const struct steady_arguments *arguments, struct by_steady_
 
     mpq_init(loss);
     if (arguments->period && problem->operation == BY_SERIES_REDUCE && !arguments->balance &&
-        (error == BY_EINVAL || (!error && falls_short(*series)))) {
+        !by_steady_never_balances(problem) && (error == BY_EINVAL || (!error && falls_short(*series)))) {
         problem->balance = BY_BALANCE_NEVER;
         if (make(arguments, problem, &other, loss, &trouble) == 0 &&
             (error || mpq_cmp(other->throughput, (*series)->throughput) > 0)) {

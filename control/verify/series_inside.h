@@ -1,6 +1,6 @@
 /* Internals of the check of periodic schedules: series.c follows lanes and adds up, series_bound.c
- * prices operations, series_reduction.c reductions, with series_sets.c if the operator commutes. See
- * series.h. Each check belongs to one thread. */
+ * prices operations, series_reduction.c reductions, with series_sets.c if the operator commutes.
+ * See series.h. Each check belongs to one thread. */
 #ifndef BY_VERIFY_SERIES_INSIDE_H
 #define BY_VERIFY_SERIES_INSIDE_H
 

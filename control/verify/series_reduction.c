@@ -2,8 +2,8 @@
  * The least cost of a reduction at given prices, in integers. See series_inside.h.
  *
  * The cost of having each partial result at each node follows from those with fewer values: it is
- * combined where both parts are, and moves over links until no cost decreases. Sets of a commutative
- * operator that a file does not list are left to series_sets.c.
+ * combined where both parts are, and moves over links until no cost decreases. If a file of a
+ * commutative operator does not list all sets, series_sets.c prices them.
  */
 #include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
@@ -204,7 +204,7 @@ static bool price_all(struct series_reduction *work, mpz_t total)
     return right;
 }
 
-/* Sorts the messages by their values: an insertion per message, in runs that are mostly in order. */
+/* Sorts the messages by their values. */
 static void sort_messages(struct series_reduction *work)
 {
     const struct by_series *series = work->checker->series;

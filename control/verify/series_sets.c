@@ -1,12 +1,13 @@
 /*
- * The least cost of a reduction with a commutative operator whose partial results have one size. See
- * series_inside.h.
+ * The least cost of a reduction with a commutative operator whose partial results have one size.
+ * See series_inside.h.
  *
- * Every transfer over a link has the same cost, whatever it carries. So it is never cheaper to
- * send two messages from a node that could combine them (docs/decisions/0617). A holder that combines sends
- * one message, and one that does not sends its value to a node that does. The cheapest reduction is
- * thus a cheapest arborescence, to a root beyond the target (Chu and Liu 1965, Edmonds 1967).
- * Nodes that combine in no time need not take part: all sets of them are tried.
+ * Every transfer over a link has the same cost, whatever it carries. So some cheapest reduction
+ * never sends two messages from a node that could combine them (docs/decisions/0617). A holder that
+ * combines sends one message, and one that does not sends its value to a node that does. The
+ * cheapest reduction is thus a cheapest arborescence, to a root beyond the target (Chu and Liu
+ * 1965, Edmonds 1967). Nodes without a value that combine in no time need not take part: all sets
+ * of them are tried.
  */
 #include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
@@ -202,7 +203,8 @@ static void merge_groups(struct sets *sets, uint32_t groups)
     sets->size = groups;
 }
 
-/* Adds the cost of the cheapest arborescence of the nodes that take part; false if there is none. */
+/* Adds the cost of the cheapest arborescence of the nodes that take part; false if there is
+ * none. */
 static bool price_tree(struct sets *sets, mpz_t total)
 {
     build_graph(sets);

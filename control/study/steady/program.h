@@ -70,6 +70,8 @@ int by_program_flows(const struct by_steady_problem *problem, const struct by_pl
 /* Does the same for reductions (SSR); the lanes are reduction trees. */
 int by_program_reduce(const struct by_steady_problem *problem, const struct by_platform *platform,
                       struct by_series *series, struct by_lanes *lanes, struct by_problem *trouble);
+/* Whether trees are generated instead, unless they cannot be priced. */
+bool by_program_generates(const struct by_steady_problem *problem, const struct by_platform *platform);
 /* Refuses a reduction for which there is no tree: BY_EINVAL. */
 int by_program_reduce_refuse(const struct by_steady_problem *problem, struct by_problem *trouble);
 /* Stores the prices that are not 0: `prices` is by row. */

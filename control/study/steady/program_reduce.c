@@ -377,22 +377,32 @@ int by_program_reduce_refuse(const struct by_steady_problem *problem, struct by_
                           problem->topology->nodes[problem->targets[0]].name);
 }
 
+/* Whether every set of values can be a message. */
+static bool has_few_values(const struct by_steady_problem *problem)
+{
+    return !problem->commutative || problem->holder_count <= BY_STEADY_COMMUTATIVE_MAX;
+}
+
+bool by_program_generates(const struct by_steady_problem *problem, const struct by_platform *platform)
+{
+    uint32_t from = problem->trees_from ? problem->trees_from : BY_STEADY_TREES_FROM;
+
+    return !has_few_values(problem) || count_variables(problem, platform) >= from;
+}
+
 /*
- * Generates trees where the program is large. Returns false if the program is to be solved as it is:
- * it is small, or trees cannot be priced (BY_ELIMIT) and it is within the limits.
+ * Generates trees where the program is large. Returns false if the program is to be solved as it
+ * is: it is small, or trees cannot be priced (BY_ELIMIT) and it is not too large.
  */
 static bool try_columns(const struct by_steady_problem *problem, const struct by_platform *platform,
                         struct by_series *series, struct by_lanes *lanes, struct by_problem *trouble,
                         int *error)
 {
-    uint32_t from = problem->trees_from ? problem->trees_from : BY_STEADY_TREES_FROM;
-    bool few_values = !problem->commutative || problem->holder_count <= BY_STEADY_COMMUTATIVE_MAX;
-    double variables = count_variables(problem, platform);
-
-    if (few_values && variables < from)
+    if (!by_program_generates(problem, platform))
         return false;
     *error = by_program_columns(problem, platform, series, lanes, trouble);
-    return *error != BY_ELIMIT || !few_values || variables > BY_STEADY_VARIABLES_MAX;
+    return *error != BY_ELIMIT || !has_few_values(problem) ||
+           count_variables(problem, platform) > BY_STEADY_VARIABLES_MAX;
 }
 
 int by_program_reduce(const struct by_steady_problem *problem, const struct by_platform *platform,

@@ -109,6 +109,16 @@ int by_steady_make(const struct by_steady_problem *problem, struct by_series **s
     return error;
 }
 
+bool by_steady_never_balances(const struct by_steady_problem *problem)
+{
+    struct by_platform *platform = by_platform_new(problem->topology, problem->ports);
+    bool few_sets = problem->commutative && problem->holder_count <= BY_STEADY_COMMUTATIVE_MAX;
+    bool generates = by_program_generates(problem, platform);
+
+    by_platform_free(platform);
+    return generates && !few_sets; /* whose program may be solved whole */
+}
+
 /* ---- a given period ---- */
 
 static void copy_prices(struct by_series *to, const struct by_series *from)

@@ -16,17 +16,17 @@
 #include "control/study/series/series.h"
 
 /*
- * Most values of a reduction with a commutative operator (count) if every set of values is a message
- * of the program: where sizes of partial results differ, or nodes without a value take time to
- * combine.
+ * Most values of a reduction with a commutative operator (count) if every set of values is a
+ * message of the program: where sizes of partial results differ, or nodes without a value take time
+ * to combine.
  */
 #define BY_STEADY_COMMUTATIVE_MAX 8u
 /* Beyond, most nodes without a value that combine (count): every set of them is tried. */
 #define BY_STEADY_OPTIONAL_MAX 12u
-/* From this number of variables on (count), the program of a reduction has a variable for each tree,
- * and generates trees. Below it the trees of the whole program are balanced, and fewer. */
+/* From this number of variables on (count), the program of a reduction has one for each tree, and
+ * generates trees. Below it the whole program is solved in a second, and its trees are balanced. */
 #define BY_STEADY_TREES_FROM 4000u
-/* Most nodes that combine, if trees are generated (count): one takes 0.5 s then. */
+/* Most nodes that combine, if trees are generated (count): a tree then takes 0.5 s. */
 #define BY_STEADY_PLACES_MAX 512u
 /* Most variables of a program (count). Rational arithmetic solves such a program in minutes. */
 #define BY_STEADY_VARIABLES_MAX 200000u
@@ -47,7 +47,7 @@ struct by_steady_size {
 /*
  * Whether to choose, among all optimal schedules of a reduction, one with the least load on the
  * busiest processor. That often requires more trees and a longer period. CHEAP accepts it if the
- * period is at most BY_STEADY_BALANCE_PERIODS times as long.
+ * period is at most BY_STEADY_BALANCE_PERIODS times as long, and not for generated trees.
  */
 enum by_steady_balance { BY_BALANCE_NEVER = 1, BY_BALANCE_CHEAP, BY_BALANCE_ALWAYS };
 #define BY_STEADY_BALANCE_PERIODS 16u
@@ -81,6 +81,10 @@ struct by_steady_problem {
  */
 int by_steady_make(const struct by_steady_problem *problem, struct by_series **series,
                    struct by_problem *trouble);
+
+/* Whether balance CHEAP is as NEVER: the program of a reduction is so large that its trees are
+ * generated. */
+bool by_steady_never_balances(const struct by_steady_problem *problem);
 
 /*
  * Puts the same lanes into a given period (LMR section 4.6). Each lane runs as often as the period

@@ -491,7 +491,8 @@ static void price_resources(const struct by_tree_pricer *pricer, const mpq_t *pr
             mpq_mul(task[i], prices[resources->computes[i]], pricer->task_time[i]);
 }
 
-/* Sets `to` to the integers `from` x `scale` x 2^bits. Raises `*most` to the bits of the longest. */
+/* Sets `to` to the integers `from` x `scale` x 2^bits. Raises `*most` to the bits of the
+ * longest. */
 static void scale_numbers(const mpq_t *from, uint32_t count, const mpz_t scale, size_t bits, mpz_t *to,
                           size_t *most)
 {

@@ -5,9 +5,10 @@
  * - NUMBER_NEW(a) and NUMBER_DROP(a), which declare and free a local number;
  * - SET(a, b); SUM(a, b, c): a = b + c; TAKE(a, b): a -= b; PRODUCT(a, b, c): a = b c;
  * - LESS(a, b);
- * - NAMED(numbers_new), NAMED(numbers_free): arrays; NAMED(cells_new), NAMED(cells_free): a large one;
- * - NAMED(lower)(least, a, b, count): least[i] = min(least[i], a[i] + b[i]); NAMED(lower_by): the same
- *   with one number for a.
+ * - NAMED(numbers_new), NAMED(numbers_free): arrays; NAMED(cells_new), NAMED(cells_free): a large
+ *   one;
+ * - NAMED(lower)(least, a, b, count): least[i] = min(least[i], a[i] + b[i]); NAMED(lower_by): the
+ *   same with one number for a.
  * One thread for each pricer.
  */
 
@@ -177,7 +178,8 @@ static void NAMED(decide)(struct by_tree_pricer *pricer, struct NAMED(costs) * c
     NUMBER_DROP(least);
 }
 
-/* Lists the intervals of the cheapest tree from the whole result on: each comes before its parts. */
+/* Lists the intervals of the cheapest tree from the whole result on: each comes before its
+ * parts. */
 static void NAMED(list_steps)(struct by_tree_pricer *pricer, struct NAMED(costs) * costs,
                               struct NAMED(intervals) * work)
 {

@@ -199,9 +199,9 @@ static void keep_prices(struct tree_program *program)
 }
 
 /*
- * Finds the first trees. The price of a resource grows with each tree by the part of the tree's time
- * that it takes (Plotkin, Shmoys and Tardos 1995), so the trees use all resources, and the best of
- * these prices prove nearly the optimum.
+ * Finds the first trees. The price of a resource grows with each tree that takes time of it
+ * (Plotkin, Shmoys and Tardos 1995), so the trees use all resources, and the best of these prices
+ * prove nearly the optimum.
  */
 static void start(struct tree_program *program)
 {
