@@ -193,6 +193,7 @@ static bool price_all(struct series_reduction *work, mpz_t total)
                 price_message(work, m);
                 whole = m;
             }
+    BY_ASSERT(work->have[whole].known != NULL);
     right = work->have[whole].known[series->target] ||
             by_series_violate(work->checker, "the result cannot reach the target");
     mpz_set(total, work->have[whole].cost[series->target]);

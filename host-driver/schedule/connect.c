@@ -141,10 +141,13 @@ int by_connect_ways(struct by_program *const *programs, uint32_t count, int erro
     int listener = by_peer_listen(INADDR_ANY, 0), unsent = UNSENT_BYTES, met;
     uint32_t at = 0;
 
-    if (error == 0 &&
-        (ports == NULL || listener < 0 || getsockname(listener, (struct sockaddr *)&own, &bytes) != 0))
-        error = by_fail(ports == NULL ? BY_ENOMEM : BY_EIO, "rank %u cannot listen for its schedule: %s",
-                        rank, by_files_reason(errno));
+    if (ports == NULL) { /* the other ranks wait for this one, up to their time limit */
+        if (listener >= 0)
+            close(listener);
+        return by_fail(BY_ENOMEM, "no memory for the ports of %u ranks", rank_count);
+    }
+    if (error == 0 && (listener < 0 || getsockname(listener, (struct sockaddr *)&own, &bytes) != 0))
+        error = by_fail(BY_EIO, "rank %u cannot listen for its schedule: %s", rank, by_files_reason(errno));
     met = exchange_facts(programs, count, error, ntohs(own.sin_port), rank, rank_count, gather, deadline_ns,
                          ports);
     error = error != 0 ? error : met;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host-driver/error.h"
+#include "offload/base/assert.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 #define VALUES_MAX     64u /* ranks of a reduce */
@@ -71,10 +72,12 @@ static int take_way(struct reader *reader, const json_t *move, uint32_t peer, bo
     if (most == 0 || !number(move, "path", 0, most - 1, &path))
         return refuse(reader, "a move names no path");
     *way = reader->way_of_path[path] - 1;
-    if (reader->way_of_path[path] > 0)
+    if (reader->way_of_path[path] > 0) {
+        BY_ASSERT(program->ways != NULL);
         return program->ways[*way].peer == peer && program->ways[*way].sends == sends
                    ? 0
                    : refuse(reader, "a path leads to another rank than its move");
+    }
     entry = json_array_get(reader->paths, path);
     if (!number(entry, "from", 0, program->rank_count - 1, &from) ||
         !number(entry, "to", 0, program->rank_count - 1, &to) || from != (sends ? program->rank : peer) ||
@@ -343,10 +346,12 @@ static int link_steps(struct reader *reader)
     uint32_t total = 0;
     int error = 0;
 
-    if (makers.first == NULL || makers.next == NULL)
-        error = by_fail(BY_ENOMEM, "no memory for a schedule of %u steps", program->step_count);
-    if (error == 0)
-        memset(makers.first, 0xff, (program->item_count + 1u) * sizeof(uint32_t));
+    if (makers.first == NULL || makers.next == NULL) {
+        free(makers.first);
+        free(makers.next);
+        return by_fail(BY_ENOMEM, "no memory for a schedule of %u steps", program->step_count);
+    }
+    memset(makers.first, 0xff, (program->item_count + 1u) * sizeof(uint32_t));
     for (uint32_t s = 0; s < program->step_count && error == 0; s++)
         if (makes(&program->steps[s])) {
             makers.next[s] = makers.first[program->steps[s].item];
@@ -399,6 +404,7 @@ static int read_host(struct reader *reader, uint32_t rank, const json_t *host)
         if (rank != program->rank)
             continue;
         error = read_move(reader, move);
+        BY_ASSERT(error != 0 || program->steps != NULL);
         if (error == 0 && program->steps[program->step_count - 1].round < round)
             error = refuse(reader, "the moves of a host are not in the order of rounds");
         if (error == 0)

@@ -438,7 +438,7 @@ static int run_round(const struct moves_read_machine *machine, uint32_t first, u
 static int check_result(const struct moves_read_machine *machine)
 {
     const struct by_moves *moves = machine->moves;
-    uint64_t all = UINT64_MAX >> (64 - moves->rank_count);
+    uint64_t all = UINT64_MAX >> (64 - moves->rank_count % 64) % 64;
 
     for (uint32_t p = 0; p < moves->partial_count; p++) {
         struct by_move whole = {.source = p};

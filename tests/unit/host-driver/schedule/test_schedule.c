@@ -154,6 +154,7 @@ static int scatter_and_gather(struct team_member *member)
 static int reduce(struct team_member *member)
 {
     const struct made *made = member->argument;
+    uint32_t sum = member->count * (member->count + 1) / 2;
     int wrong = member_open(member);
 
     for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]) && !wrong; c++)
@@ -166,7 +167,7 @@ static int reduce(struct team_member *member)
                 BANYAN_OK)
                 wrong = wrong_call(member, "reduce");
             for (uint64_t i = 0; i < counts[c] && !wrong && member->rank == made->rank; i++)
-                if (recv[i] != (float)(member->count * (member->count + 1) / 2 * (i % 100)))
+                if (recv[i] != (float)(sum * (i % 100)))
                     wrong =
                         member_wrong(member, "element %llu is %g", (unsigned long long)i, (double)recv[i]);
         }
