@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "host-driver/schedule/program.h"
 #include "tests/unit/host-driver/fallback/team.h"
 #include "tests/unit/host-driver/schedule/made.h"
 
@@ -392,6 +393,44 @@ static void files_that_cannot_be_used_are_refused(void **state)
     unsetenv("BANYAN_SCHEDULE");
 }
 
+/* Reads the file with each of its bytes changed, some at a time, and cut at each place: it is refused,
+ * or read as a program whose numbers are within their limits. */
+static void damaged_files_do_no_harm(void **state)
+{
+    static const char changes[] = "0\"}]9-";
+    static const enum by_series_operation operations[] = {BY_SERIES_GOSSIP, BY_SERIES_REDUCE};
+    static char text[1 << 16];
+
+    (void)state;
+    for (size_t o = 0; o < 2; o++) {
+        char path[64];
+        FILE *file;
+        size_t bytes;
+
+        made_file(&(struct made){RING, operations[o], BY_SERIES_ONE_PORT, 0, false, NULL}, path);
+        file = fopen(path, "r");
+        assert_non_null(file);
+        bytes = fread(text, 1, sizeof(text) - 1, file);
+        fclose(file);
+        text[bytes] = 0;
+        for (size_t at = 0; at < bytes; at += 3) {
+            struct by_program *program;
+            char kept = text[at];
+
+            text[at] = changes[at / 3 % (sizeof(changes) - 1)];
+            write_file(path, text);
+            if (by_program_read(path, 1, 4, &program) == 0)
+                by_program_free(program);
+            text[at] = 0;
+            write_file(path, text);
+            if (by_program_read(path, 1, 4, &program) == 0)
+                fail_msg("the first %zu bytes are accepted", at);
+            text[at] = kept;
+        }
+        unlink(path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +440,7 @@ int main(void)
         cmocka_unit_test(reduces_combine_where_the_schedule_does),
         cmocka_unit_test(ranks_that_end_or_differ_end_all_with_an_error),
         cmocka_unit_test(files_that_cannot_be_used_are_refused),
+        cmocka_unit_test(damaged_files_do_no_harm),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
