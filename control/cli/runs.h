@@ -9,7 +9,7 @@
 /* The text after "runs on tables: " of `plan` and `verify`, without a line end. */
 void by_cli_runs_people(FILE *stream, const struct by_runs *runs);
 /* Why schedules of messages (banyan-series(5)) do not run on tables. */
-#define BY_CLI_ROUTES_RUN_NOT \
+#define BY_CLI_ROUTES_RUN_NOT                                                                                \
     "a table has no routes for single receivers; hosts execute it, from `banyan export --format hosts`"
 /* "runs": {...}, without a comma before or after. */
 void by_cli_runs_json(FILE *stream, const struct by_runs *runs);

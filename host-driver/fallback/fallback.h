@@ -2,8 +2,9 @@
  * Collectives between the hosts, for calls that no tree of the table serves. Calls run one after
  * another in the order of their posts, each as rounds of messages (moves.h) over connections
  * (mesh.h). Calls for which the user has given a schedule run beside them, by that schedule
- * (host-driver/schedule). A rank that fails notifies the others, so that all ranks end with the same reason. Only
- * by_fallback_open blocks; in it all ranks connect. Thread: the communicator's.
+ * (host-driver/schedule). A rank that fails notifies the others, so that all ranks end with the
+ * same reason. Only by_fallback_open and by_fallback_schedule block; in them all ranks connect.
+ * Thread: the communicator's.
  */
 #ifndef BY_HOST_FALLBACK_FALLBACK_H
 #define BY_HOST_FALLBACK_FALLBACK_H

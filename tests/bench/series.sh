@@ -42,7 +42,7 @@ cases=(
     "all-to-all, torus of 9|topo torus --sizes 3x3|--op gossip --ports many|alltoall|262144|24|0|50K"
     "all-to-all, hypercube of 8|topo hypercube --dimensions 3|--op gossip --ports many|alltoall|262144|24|0|50K"
     "reduce, hypercube of 8|topo hypercube --dimensions 3|--op reduce --target host0 --ports many|reduce|1048576|48|0|50K"
-    "reduce, leaf-spine of 8|topo leafspine --leaves 4 --hosts 2 --spines 2 --capable none|--op reduce --target host0 --ports host|reduce|1048576|48|0|400K"
+    "reduce, leaf-spine of 8|topo leafspine --leaves 4 --hosts 2 --spines 2 --capable none|--op reduce --target host0 --ports host|reduce|1048576|128|0|400K"
 )
 
 number() { # TEXT: bytes
