@@ -1,6 +1,6 @@
 /*
- * Opens the connections of a schedule: one for each path that begins or ends at this rank. Blocking,
- * with a deadline; collective; one thread.
+ * Opens the connections of a schedule: one for each path that begins or ends at this rank.
+ * Blocking, with a deadline; collective; one thread.
  */
 #ifndef BY_HOST_SCHEDULE_CONNECT_H
 #define BY_HOST_SCHEDULE_CONNECT_H

@@ -12,7 +12,7 @@
 
 #define READ_MAX ((size_t)1 << 20) /* bytes of one call, so that all connections get their turn */
 
-void by_connection_open(struct by_connection *connection, int fd, uint32_t peer, bool sends)
+void by_connection_open(struct by_schedule_connection *connection, int fd, uint32_t peer, bool sends)
 {
     memset(connection, 0, sizeof(*connection));
     connection->fd = fd;
@@ -20,7 +20,7 @@ void by_connection_open(struct by_connection *connection, int fd, uint32_t peer,
     connection->sends = sends;
 }
 
-void by_connection_close(struct by_connection *connection)
+void by_connection_close(struct by_schedule_connection *connection)
 {
     if (connection->fd >= 0)
         close(connection->fd);
@@ -45,7 +45,7 @@ static void decode(const uint8_t bytes[BY_CONNECTION_HEAD_BYTES], struct by_conn
                                         .elements = by_get64(bytes + 16)};
 }
 
-void by_connection_send(struct by_connection *connection, const struct by_connection_head *head,
+void by_connection_send(struct by_schedule_connection *connection, const struct by_connection_head *head,
                         const void *body, size_t bytes)
 {
     BY_ASSERT(connection->sends && !connection->out.active);
@@ -54,18 +54,18 @@ void by_connection_send(struct by_connection *connection, const struct by_connec
     encode(head, connection->out.head);
 }
 
-void by_connection_grant(struct by_connection *connection, struct by_connection_credit credit)
+void by_connection_grant(struct by_schedule_connection *connection, struct by_connection_credit credit)
 {
     connection->ready = credit;
 }
 
-bool by_connection_is_full(const struct by_connection *connection)
+bool by_connection_is_full(const struct by_schedule_connection *connection)
 {
     return connection->out.active;
 }
 
 /* Sends a part. True: all is sent. */
-static bool push(struct by_connection *connection, struct by_connection_stream *stream)
+static bool push(struct by_schedule_connection *connection, struct by_connection_stream *stream)
 {
     while (stream->active) {
         struct iovec pieces[2] = {
@@ -91,7 +91,7 @@ static bool push(struct by_connection *connection, struct by_connection_stream *
     return true;
 }
 
-bool by_connection_push(struct by_connection *connection)
+bool by_connection_push(struct by_schedule_connection *connection)
 {
     if (connection->fd < 0 || connection->gone)
         return false;
@@ -108,7 +108,8 @@ bool by_connection_push(struct by_connection *connection)
     return connection->out.active && push(connection, &connection->out) && connection->sends;
 }
 
-enum by_connection_news by_connection_pull(struct by_connection *connection, struct by_connection_head *head)
+enum by_connection_news by_connection_pull(struct by_schedule_connection *connection,
+                                           struct by_connection_head *head)
 {
     struct by_connection_stream *in = &connection->in;
 
@@ -148,7 +149,7 @@ enum by_connection_news by_connection_pull(struct by_connection *connection, str
     return connection->gone ? BY_CONNECTION_CLOSED : BY_CONNECTION_NOTHING;
 }
 
-void by_connection_take(struct by_connection *connection, void *body, size_t bytes)
+void by_connection_take(struct by_schedule_connection *connection, void *body, size_t bytes)
 {
     connection->in.body = body;
     connection->in.body_bytes = bytes;

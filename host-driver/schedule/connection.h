@@ -13,8 +13,8 @@
 
 enum by_connection_kind {
     BY_CONNECTION_DATA = 1,
-    /* a note: the receiver has begun all operations before number `operation`, and admits `elements`
-     * messages in all */
+    /* a note: the receiver has begun all operations before number `operation`, and admits
+     * `elements` messages in all */
     BY_CONNECTION_READY
 };
 
@@ -42,7 +42,7 @@ struct by_connection_credit {
     uint64_t messages;  /* since the connection was opened */
 };
 
-struct by_connection {
+struct by_schedule_connection {
     int fd; /* or -1 */
     uint32_t peer;
     bool sends; /* this end sends the data */
@@ -60,22 +60,23 @@ enum by_connection_news {
 };
 
 /* Takes a connected socket. */
-void by_connection_open(struct by_connection *connection, int fd, uint32_t peer, bool sends);
-void by_connection_close(struct by_connection *connection);
+void by_connection_open(struct by_schedule_connection *connection, int fd, uint32_t peer, bool sends);
+void by_connection_close(struct by_schedule_connection *connection);
 /* Begins a message with data; nothing else of this way may be under way. `body` must stay valid
  * until by_connection_push returns true. */
-void by_connection_send(struct by_connection *connection, const struct by_connection_head *head,
+void by_connection_send(struct by_schedule_connection *connection, const struct by_connection_head *head,
                         const void *body, size_t bytes);
 /* Sends the note READY as soon as there is room; only the last one counts. */
-void by_connection_grant(struct by_connection *connection, struct by_connection_credit credit);
+void by_connection_grant(struct by_schedule_connection *connection, struct by_connection_credit credit);
 /* Moves what the connection accepts. True: a message with data has been passed to the kernel. */
-bool by_connection_push(struct by_connection *connection);
+bool by_connection_push(struct by_schedule_connection *connection);
 /* Whether bytes are left to be pushed. */
-bool by_connection_is_full(const struct by_connection *connection);
-/* Reads. HEAD: `head` is a note or announces data, for which the caller calls by_connection_take before it
- * pulls again. BODY: the data have arrived. */
-enum by_connection_news by_connection_pull(struct by_connection *connection, struct by_connection_head *head);
+bool by_connection_is_full(const struct by_schedule_connection *connection);
+/* Reads. HEAD: `head` is a note or announces data, for which the caller calls by_connection_take
+ * before it pulls again. BODY: the data have arrived. */
+enum by_connection_news by_connection_pull(struct by_schedule_connection *connection,
+                                           struct by_connection_head *head);
 /* Sets where the announced data go. */
-void by_connection_take(struct by_connection *connection, void *body, size_t bytes);
+void by_connection_take(struct by_schedule_connection *connection, void *body, size_t bytes);
 
 #endif

@@ -162,7 +162,7 @@ static int take_message(struct reader *reader, const json_t *move, uint32_t *ite
 static int read_move(struct reader *reader, const json_t *move)
 {
     struct by_program *program = reader->program;
-    struct by_step step = {.way = BY_SCHEDULE_NONE};
+    struct by_program_step step = {.way = BY_SCHEDULE_NONE};
     uint32_t peer = program->rank;
     int error;
 
@@ -201,8 +201,8 @@ static int read_move(struct reader *reader, const json_t *move)
 static int compare_on_way(const void *left, const void *right, void *context)
 {
     const struct by_program *program = context;
-    const struct by_step *a = &program->steps[*(const uint32_t *)left];
-    const struct by_step *b = &program->steps[*(const uint32_t *)right];
+    const struct by_program_step *a = &program->steps[*(const uint32_t *)left];
+    const struct by_program_step *b = &program->steps[*(const uint32_t *)right];
     const struct by_item *x = &program->items[a->item], *y = &program->items[b->item];
 
     if (a->round != b->round)
@@ -255,7 +255,7 @@ static bool is_own(const struct by_program *program, uint32_t item)
     return program->reduces ? what->ranks == UINT64_C(1) << program->rank : what->source == program->rank;
 }
 
-static bool makes(const struct by_step *step)
+static bool makes(const struct by_program_step *step)
 {
     return step->kind != BY_STEP_SEND;
 }
@@ -273,7 +273,7 @@ static uint32_t each_maker(struct by_program *program, const struct makers *make
     uint32_t first = program->steps[step].first, end = first + program->steps[step].count, made = 0;
 
     for (uint32_t m = makers->first[item]; m != BY_SCHEDULE_NONE; m = makers->next[m]) {
-        const struct by_step *maker = &program->steps[m];
+        const struct by_program_step *maker = &program->steps[m];
         uint32_t low = maker->first > first ? maker->first : first;
         uint32_t high = maker->first + maker->count < end ? maker->first + maker->count : end;
 
@@ -295,7 +295,7 @@ static void count_need(struct by_program *program, uint32_t maker, uint32_t step
 
 static void list_need(struct by_program *program, uint32_t maker, uint32_t step)
 {
-    struct by_step *made = &program->steps[maker];
+    struct by_program_step *made = &program->steps[maker];
 
     program->after[made->after + made->after_count++] = step;
 }
@@ -305,7 +305,7 @@ static bool each_need(struct by_program *program, const struct makers *makers,
                       void (*visit)(struct by_program *, uint32_t, uint32_t))
 {
     for (uint32_t s = 0; s < program->step_count; s++) {
-        const struct by_step *step = &program->steps[s];
+        const struct by_program_step *step = &program->steps[s];
         uint32_t reads[2] = {step->kind == BY_STEP_COMBINE ? step->left : step->item, step->right};
         uint32_t count = step->kind == BY_STEP_COMBINE ? 2 : step->kind == BY_STEP_SEND ? 1 : 0;
 
@@ -497,7 +497,7 @@ static int read_text(struct by_program *program, char **text, size_t *bytes)
     return 0;
 }
 
-int by_program_read(const char *path, uint32_t rank, uint32_t rank_count, struct by_program **out)
+int by_schedule_program_read(const char *path, uint32_t rank, uint32_t rank_count, struct by_program **out)
 {
     struct reader reader = {.program = calloc(1, sizeof(*reader.program))};
     json_error_t problem;
@@ -524,14 +524,14 @@ int by_program_read(const char *path, uint32_t rank, uint32_t rank_count, struct
     free(reader.way_of_path);
     free(reader.item_of);
     if (error != 0) {
-        by_program_free(reader.program);
+        by_schedule_program_free(reader.program);
         return error;
     }
     *out = reader.program;
     return 0;
 }
 
-void by_program_free(struct by_program *program)
+void by_schedule_program_free(struct by_program *program)
 {
     if (program == NULL)
         return;

@@ -15,11 +15,11 @@
 #define BY_SCHEDULE_ROUNDS_MAX 1000000u
 #define BY_SCHEDULE_NONE       UINT32_MAX
 
-enum by_step_kind { BY_STEP_SEND = 1, BY_STEP_RECEIVE, BY_STEP_COMBINE };
+enum by_program_step_kind { BY_STEP_SEND = 1, BY_STEP_RECEIVE, BY_STEP_COMBINE };
 
 /* A step moves or makes the chunks `first` to `first + count - 1` of `item`. */
-struct by_step {
-    enum by_step_kind kind;
+struct by_program_step {
+    enum by_program_step_kind kind;
     uint32_t round; /* earlier rounds are preferred */
     uint32_t item;
     uint32_t first, count;
@@ -61,15 +61,16 @@ struct by_program {
     uint32_t item_count;
     struct by_item *items;
     uint32_t step_count;
-    struct by_step *steps; /* in the order of rounds */
-    uint32_t *after;       /* steps */
+    struct by_program_step *steps; /* in the order of rounds */
+    uint32_t *after;               /* steps */
     uint32_t way_count;
     struct by_way_end *ways;
 };
 
 /* Reads the program of `rank`. 0, or an error whose text names the file: BY_ENOENT, BY_EFORMAT,
  * BY_EMISMATCH if the file is for another number of ranks, BY_ENOMEM. */
-int by_program_read(const char *path, uint32_t rank, uint32_t rank_count, struct by_program **program);
-void by_program_free(struct by_program *program);
+int by_schedule_program_read(const char *path, uint32_t rank, uint32_t rank_count,
+                             struct by_program **program);
+void by_schedule_program_free(struct by_program *program);
 
 #endif

@@ -39,7 +39,8 @@ static uint64_t elements_of(const struct by_schedule *schedule, const struct by_
     return BY_SCHEDULE_UNKNOWN;
 }
 
-/* Elements of an item in one operation of its call; BY_SCHEDULE_UNKNOWN until they have been announced. */
+/* Elements of an item in one operation of its call; BY_SCHEDULE_UNKNOWN until they have been
+ * announced. */
 static uint64_t piece_of(const struct by_schedule *schedule, const struct by_schedule_operation *operation,
                          uint32_t item)
 {
@@ -105,7 +106,7 @@ static uint8_t *place_of(const struct by_schedule *schedule, struct by_schedule_
 
 /* The part of an item that a step moves: its first byte, or NULL without memory. */
 static uint8_t *part_of(const struct by_schedule *schedule, struct by_schedule_operation *operation,
-                        const struct by_step *step, uint32_t item, uint64_t *elements)
+                        const struct by_program_step *step, uint32_t item, uint64_t *elements)
 {
     uint64_t all = piece_of(schedule, operation, item);
     uint32_t chunks = program_of(schedule, operation)->chunk_count;
@@ -122,7 +123,7 @@ static uint8_t *part_of(const struct by_schedule *schedule, struct by_schedule_o
 static void add_ready(struct by_schedule *schedule, uint32_t slot, uint32_t s)
 {
     const struct by_schedule_operation *operation = &schedule->operations[slot];
-    const struct by_step *step = &program_of(schedule, operation)->steps[s];
+    const struct by_program_step *step = &program_of(schedule, operation)->steps[s];
     struct by_schedule_channel *channel =
         &schedule->channels[schedule->first[operation->call->program] + step->way];
 
@@ -146,7 +147,7 @@ static void end_operation(struct by_schedule *schedule, struct by_schedule_opera
 }
 
 static int combine(struct by_schedule *schedule, struct by_schedule_operation *operation,
-                   const struct by_step *step)
+                   const struct by_program_step *step)
 {
     const struct by_call *call = &operation->call->call;
     uint64_t count;
@@ -169,7 +170,7 @@ static int end_step(struct by_schedule *schedule, uint32_t slot, uint32_t first)
 
     operation->needs[first] = BY_SCHEDULE_DONE;
     while (queue != BY_SCHEDULE_DONE) {
-        const struct by_step *step = &program->steps[queue];
+        const struct by_program_step *step = &program->steps[queue];
         int error = step->kind == BY_STEP_COMBINE ? combine(schedule, operation, step) : 0;
 
         if (error != 0)
@@ -233,10 +234,10 @@ static uint64_t next_message(const struct by_schedule *schedule, const struct by
 }
 
 /*
- * Where the links of a host share a port, it admits few messages at once, in the order of operations
- * and rounds: senders that are not in step would otherwise fill the queue before its link, and lose
- * packets. The earliest message that any rank lacks has all that it needs, and is among those that
- * its receiver has admitted, so something can always go on.
+ * Where the links of a host share a port, it admits few messages at once, in the order of
+ * operations and rounds: senders that are not in step would otherwise fill the queue before its
+ * link, and lose packets. The earliest message that any rank lacks has all that it needs, and is
+ * among those that its receiver has admitted, so something can always go on.
  */
 static void admit(struct by_schedule *schedule, uint32_t program)
 {
@@ -367,7 +368,7 @@ static int begin_send(struct by_schedule *schedule, struct by_schedule_channel *
 {
     struct by_schedule_ready send = channel->ready[at];
     struct by_schedule_operation *operation = &schedule->operations[send.slot];
-    const struct by_step *step = &program_of(schedule, operation)->steps[send.step];
+    const struct by_program_step *step = &program_of(schedule, operation)->steps[send.step];
     uint64_t count;
     const uint8_t *body = part_of(schedule, operation, step, step->item, &count);
     struct by_connection_head head = {.kind = BY_CONNECTION_DATA,
@@ -429,7 +430,7 @@ static void announce(struct by_schedule *schedule, struct by_schedule_channel *c
 {
     uint32_t slot = head->operation % schedule->window;
     struct by_schedule_operation *operation = &schedule->operations[slot];
-    const struct by_step *step;
+    const struct by_program_step *step;
     uint64_t own, count;
     uint8_t *to;
 

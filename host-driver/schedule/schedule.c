@@ -93,7 +93,8 @@ static int read_programs(struct by_schedule *schedule, const char *paths)
         if (p == BY_SCHEDULE_FILES_MAX)
             error = by_fail(BY_ELIMIT, "BANYAN_SCHEDULE names more than %u files", BY_SCHEDULE_FILES_MAX);
         else
-            error = by_program_read(path, schedule->rank, schedule->rank_count, &schedule->program[p]);
+            error =
+                by_schedule_program_read(path, schedule->rank, schedule->rank_count, &schedule->program[p]);
         if (error != 0)
             break;
         schedule->kind[p] = kind_of(schedule->program[p], &schedule->root[p]);
@@ -215,7 +216,7 @@ void by_schedule_close(struct by_schedule *schedule)
         free(schedule->operations[slot].needs);
     }
     for (uint32_t p = 0; p < schedule->program_count; p++)
-        by_program_free(schedule->program[p]);
+        by_schedule_program_free(schedule->program[p]);
     if (schedule->watch >= 0)
         close(schedule->watch);
     free(schedule->channels);

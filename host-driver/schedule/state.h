@@ -61,7 +61,7 @@ struct by_schedule_ready {
 };
 
 struct by_schedule_channel {
-    struct by_connection connection;
+    struct by_schedule_connection connection;
     uint32_t program;
     const struct by_way_end *end;
     struct by_connection_credit credit; /* at the sender: the receiver's last */

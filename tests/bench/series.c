@@ -1,7 +1,7 @@
 /*
  * A series of one collective whose operations follow one another, on all ranks of a job:
  *   bench-series CALL BYTES CALLS [ROOT]
- * CALL: alltoall, scatter, gather or reduce (of f32 sums). BYTES: of a share, or of a rank's vector.
+ * CALL: alltoall, scatter, gather or reduce (sums of f32). BYTES: of a share, or a rank's vector.
  * Posts calls so that four are under way, checks every element of each, and prints at rank 0
  *   CALL bytes=BYTES calls=CALLS seconds=S rate=R scheduled=N
  * with R: bytes of a share (or vector) in a second, N: calls that a schedule has executed. Exit 0;

@@ -245,9 +245,9 @@ static void reduces_combine_where_the_schedule_does(void **state)
 /* ---- errors */
 
 /* One rank of several calls a second operation with another size, ends, or stops. */
-enum fault { ANOTHER_SIZE = 1, END, STOP, NO_MESSAGE };
+enum schedule_fault { ANOTHER_SIZE = 1, END, STOP, NO_MESSAGE };
 
-static enum fault fault;
+static enum schedule_fault fault;
 
 /* Stops this process for some seconds. */
 static void stop_for(unsigned seconds)
@@ -393,8 +393,8 @@ static void files_that_cannot_be_used_are_refused(void **state)
     unsetenv("BANYAN_SCHEDULE");
 }
 
-/* Reads the file with each of its bytes changed, some at a time, and cut at each place: it is refused,
- * or read as a program whose numbers are within their limits. */
+/* Reads the file with every third byte changed in turn, and cut there: it is refused, or read as a
+ * program whose numbers are within their limits. */
 static void damaged_files_do_no_harm(void **state)
 {
     static const char changes[] = "0\"}]9-";
@@ -419,11 +419,11 @@ static void damaged_files_do_no_harm(void **state)
 
             text[at] = changes[at / 3 % (sizeof(changes) - 1)];
             write_file(path, text);
-            if (by_program_read(path, 1, 4, &program) == 0)
-                by_program_free(program);
+            if (by_schedule_program_read(path, 1, 4, &program) == 0)
+                by_schedule_program_free(program);
             text[at] = 0;
             write_file(path, text);
-            if (by_program_read(path, 1, 4, &program) == 0)
+            if (by_schedule_program_read(path, 1, 4, &program) == 0)
                 fail_msg("the first %zu bytes are accepted", at);
             text[at] = kept;
         }
