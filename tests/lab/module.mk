@@ -3,7 +3,7 @@
 # The longest first, because all.sh runs several at a time; switchd changes the number of hugepages.
 LAB_SHORT := lab-attacks documents lab-groups lab-ranks lab-site lab-gso lab-modes lab-xdp lab-jobs lab-nccl lab-survive lab-ipv6 planning \
              lab-dpdk lab-languages lab-again lab-faults lab-workers lab-leaks lab-discover lab-blame lab-teardown lab-join lab-shm \
-             rate lab-kill lab-smoke lab-daemon lab-your-machines lab-top sim options output lab-doctor lab-page lab-push plot lab-tls \
+             rate lab-series lab-kill lab-smoke lab-daemon lab-your-machines lab-top sim options output lab-doctor lab-page lab-push plot lab-tls \
              lab-refusals -- switchd
 
 # Attacks with a raw socket, for lab-attacks.sh.
