@@ -278,11 +278,11 @@ static int meet_a_fault(struct team_member *member)
     if (!wrong && banyan_barrier(member->comm) != BANYAN_OK)
         wrong = wrong_call(member, "barrier");
     if (!wrong)
-        usleep(200000); /* the others have left the barrier, too */
+        sleep(1); /* the others have left the barrier, too */
     if (wrong || (member->rank == CULPRIT && fault == END))
         _exit(wrong);
     if (member->rank == CULPRIT && fault == STOP)
-        stop_for(6);
+        stop_for(9);
     if (fault == NO_MESSAGE)
         status = banyan_alltoallv(member->comm, from[0], member->rank == CULPRIT ? one : none, NULL, to[0],
                                   member->rank == CULPRIT ? one : none, NULL, BANYAN_I32);
@@ -309,7 +309,7 @@ static void ranks_that_end_or_differ_end_all_with_an_error(void **state)
     static const struct made pairs = {TWO_SWITCHES, BY_SERIES_EXCHANGE, BY_SERIES_ONE_PORT, 0, false, matrix};
 
     (void)state;
-    setenv("BANYAN_TIMEOUT", "2", 1);
+    setenv("BANYAN_TIMEOUT", "4", 1);
     for (fault = ANOTHER_SIZE; fault <= NO_MESSAGE; fault++) {
         char path[64];
 
@@ -393,7 +393,7 @@ static void files_that_cannot_be_used_are_refused(void **state)
     unsetenv("BANYAN_SCHEDULE");
 }
 
-/* Reads the file with every third byte changed in turn, and cut there: it is refused, or read as a
+/* Reads the file with every seventh byte changed in turn, and cut there: it is refused, or read as a
  * program whose numbers are within their limits. */
 static void damaged_files_do_no_harm(void **state)
 {
@@ -413,11 +413,11 @@ static void damaged_files_do_no_harm(void **state)
         bytes = fread(text, 1, sizeof(text) - 1, file);
         fclose(file);
         text[bytes] = 0;
-        for (size_t at = 0; at < bytes; at += 3) {
+        for (size_t at = 0; at < bytes; at += 7) {
             struct by_program *program;
             char kept = text[at];
 
-            text[at] = changes[at / 3 % (sizeof(changes) - 1)];
+            text[at] = changes[at / 7 % (sizeof(changes) - 1)];
             write_file(path, text);
             if (by_schedule_program_read(path, 1, 4, &program) == 0)
                 by_schedule_program_free(program);
