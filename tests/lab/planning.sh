@@ -17,6 +17,7 @@ plan() { "$banyan" plan "$dir/$1.json" -c "${@:2}"; }
 "$banyan" topo star --hosts 8 --capable none >"$dir/plain.json"
 "$banyan" topo twobox --hosts 2 --boxes 4 >"$dir/boxes.json"
 "$banyan" topo mi250 --boxes 2 >"$dir/mi250.json"
+"$banyan" topo star --hosts 12 | sed 's|"kind": "compute"|&, "task_time": "1/8"|' >"$dir/busy.json"
 sed 's/"aggregate": true/"aggregate": true, "aggregate_rate": 35/' "$dir/star.json" >"$dir/slow.json"
 says "a ring's bound is that of trees" "no trees carry more" plan ring allreduce
 says "reduce-scatter and allgather are said to be optimal there" "provably optimal among trees" plan ring allreduce
@@ -146,7 +147,7 @@ says "all-to-alls, run from rest to rest" "0.995 of the throughput" steady star 
 says "what each host moves" "gossip of 8 ranks" "$banyan" export "$dir/star.json" "$dir/star.series" --format hosts -o "$dir/star.moves"
 says "is executed" "RIGHT" "$banyan" export --check "$dir/star.moves"
 says "an all-to-all as a plan" "routes      56 for 56 messages" "$banyan" plan "$dir/star.json" -c all-to-all -o "$dir/a2a.series"
-says "that is verified, and does not run" "runs on tables: no: a table replicates" "$banyan" verify "$dir/star.json" "$dir/a2a.series"
+says "that is verified, and does not run" "runs on tables: no: a table has no routes for single receivers" "$banyan" verify "$dir/star.json" "$dir/a2a.series"
 says "whose moves are executed" "gossip of 8 ranks" "$banyan" export "$dir/star.json" "$dir/a2a.series" --format hosts -o "$dir/a2a.moves"
 says "a gather to one host" "bottleneck  1 link: switch0-host3" "$banyan" plan "$dir/star.json" -c gather --root host3
 says "a scatter of unequal parts as JSON" '"rate_of": "messages"' "$banyan" plan "$dir/star.json" -c scatter --root host0 --shares "$dir/parts.json" --json
@@ -165,7 +166,7 @@ says "balance is cheap there" "2 trees" steady three reduce --target n0
 says "a period with room for one of two trees" "throughput 1 (1) operations in a unit of time, OPTIMAL" steady three reduce --target n0 --period 1
 says "and left out when not wanted" "1 tree of" steady three reduce --target n0 --balance=never
 refused "a balance that is none" 2 "never, cheap or always" steady three reduce --target n0 --balance=often
-refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce --target gcd0 --commutative
+refused "many values that commute, beside hosts without one" 2 "the limit is then 8 values" steady busy reduce --target host0 --commutative --order host0,host1,host2,host3,host4,host5,host6,host7,host8
 "$banyan" topo a100 --boxes 128 >"$dir/large.json"
 refused "no time" 2 "a number above 0" plan star allgather --time-limit 0
 says "a time limit that no search can keep still gives a plan" "ended by    the time limit, with the best plan so far" \

@@ -69,6 +69,8 @@ static int exchange_all(struct team_member *member)
 
         for (uint32_t call = 0; call < AT_ONCE && !wrong; call++) {
             fill(call, member, counts[c]);
+            if (call > 0 && member->rank == c % 3)
+                usleep(30000); /* the others have posted this call, and wait */
             if (banyan_alltoall_init(member->comm, from[call], call == 1 ? from[call] : to[call], counts[c],
                                      BANYAN_I32, &requests[call]) != BANYAN_OK ||
                 banyan_post(requests[call]) != BANYAN_OK)
