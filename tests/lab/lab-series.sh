@@ -40,7 +40,7 @@ series_right "reduces, which hosts add" adding 1M reduce 262144 8 2 --op reduce 
 
 # A rank that dies.
 cat >"$dir/die.sh" <<SCRIPT
-[ "\$BANYAN_NODE" != host2 ] || { (sleep 2; kill -9 \$\$) & }
+[ "\$BANYAN_NODE" != host2 ] || { (sleep 6; kill -9 \$\$) & }
 exec "$series" alltoall 1048576 1000 0
 SCRIPT
 "$banyan" steady "$dir/leaf.json" --op gossip --ports host -o "$dir/a.series" >"$dir/steady.out" 2>&1
