@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host-driver/bootstrap/gather.h"
 #include "host-driver/clock.h"
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
@@ -168,20 +167,6 @@ static int check_meeting(const struct banyan_comm *comm)
                    comm->rank, comm->rank_count, comm->job.job);
 }
 
-/* Opens the schedules of BANYAN_SCHEDULE; `key` separates this exchange from others. */
-static int open_schedule(struct banyan_comm *comm, uint32_t key)
-{
-    uint64_t deadline_ns = by_clock_ns() + comm->context->stall_ns;
-    struct by_gather gather;
-    int error = by_gather_open(&gather, bootstrap_of(comm), key, deadline_ns);
-
-    if (error == 0)
-        error = by_fallback_schedule(comm->hosts.fallback, comm->context->settings.value[BY_SETTING_SCHEDULE],
-                                     &gather, deadline_ns);
-    by_gather_close(&gather);
-    return error;
-}
-
 int by_hosts_open(struct banyan_comm *comm)
 {
     struct banyan_context *context = comm->context;
@@ -208,9 +193,9 @@ int by_hosts_open(struct banyan_comm *comm)
     config.key = (uint32_t)comm->job.job << 16;
     if (!comm->is_group)
         config.key ^= atomic_fetch_add(&context->meeting_count, 1);
+    if (!comm->is_group && has_schedule(context))
+        config.schedules = context->settings.value[BY_SETTING_SCHEDULE];
     error = by_fallback_open(&config, &comm->hosts.fallback);
-    if (error == 0 && has_schedule(context) && !comm->is_group)
-        error = open_schedule(comm, config.key + 0x8000u);
     comm->hosts.ready = error == 0;
     return error;
 }

@@ -1,7 +1,7 @@
 /*
  * The wires of a lab with --rate: one process that forwards raw frames between the two veth pairs
  * of each cable, each direction at its rate. A direction has a queue of about 20 ms; a frame that
- * finds it full is dropped, from which TCP learns the rate. The process sleeps in epoll_wait while
+ * finds it full is dropped, and TCP adapts to the rate. The process sleeps in epoll_wait while
  * there is nothing to do. See ways.h.
  *
  * Time is in integer nanoseconds. A frame of n bytes occupies its direction for n / rate, and the

@@ -24,22 +24,6 @@ struct series_reduction {
     mpz_t sum;
 };
 
-static mpz_t *integers_new(size_t count)
-{
-    mpz_t *numbers = by_alloc(count, sizeof(*numbers));
-
-    for (size_t i = 0; i < count; i++)
-        mpz_init(numbers[i]);
-    return numbers;
-}
-
-static void integers_free(mpz_t *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        mpz_clear(numbers[i]);
-    free(numbers);
-}
-
 /* Sets the denominators: of all times at their prices, and of all sizes. */
 static void find_units(struct series_reduction *work)
 {
@@ -186,7 +170,7 @@ static bool price_all(struct series_reduction *work, mpz_t total)
 
     work->have = by_alloc(series->message_count, sizeof(*work->have));
     for (uint32_t m = 0; m < series->message_count; m++)
-        work->have[m] = (struct series_reduction_costs){by_alloc(n, sizeof(bool)), integers_new(n)};
+        work->have[m] = (struct series_reduction_costs){by_alloc(n, sizeof(bool)), by_integers_new(n)};
     for (int count = 1; count <= (int)series->holder_count; count++)
         for (uint32_t m = 0; m < series->message_count; m++)
             if (__builtin_popcountll(series->messages[m].values) == count) {
@@ -199,7 +183,7 @@ static bool price_all(struct series_reduction *work, mpz_t total)
     mpz_set(total, work->have[whole].cost[series->target]);
     for (uint32_t m = 0; m < series->message_count; m++) {
         free(work->have[m].known);
-        integers_free(work->have[m].cost, n);
+        by_integers_free(work->have[m].cost, n);
     }
     free(work->have);
     return right;
@@ -224,11 +208,12 @@ bool by_series_price_reduction(struct by_series_checker *checker, const struct b
 {
     const struct by_series *series = checker->series;
     uint32_t n = checker->topology->node_count, links = checker->links->count;
-    struct series_reduction work = {
-        .checker = checker,
-        .prices = prices,
-        .costs = {.length = integers_new(links), .moved = integers_new(links), .task = integers_new(n)},
-        .order = by_alloc(series->message_count, sizeof(*work.order))};
+    struct series_reduction work = {.checker = checker,
+                                    .prices = prices,
+                                    .costs = {.length = by_integers_new(links),
+                                              .moved = by_integers_new(links),
+                                              .task = by_integers_new(n)},
+                                    .order = by_alloc(series->message_count, sizeof(*work.order))};
     bool right;
 
     mpz_inits(work.costs.time_unit, work.costs.size_unit, work.sum, NULL);
@@ -240,9 +225,9 @@ bool by_series_price_reduction(struct by_series_checker *checker, const struct b
                                              : price_all(&work, mpq_numref(total));
     mpz_mul(mpq_denref(total), work.costs.time_unit, work.costs.size_unit);
     mpq_canonicalize(total);
-    integers_free(work.costs.length, links);
-    integers_free(work.costs.moved, links);
-    integers_free(work.costs.task, n);
+    by_integers_free(work.costs.length, links);
+    by_integers_free(work.costs.moved, links);
+    by_integers_free(work.costs.task, n);
     mpz_clears(work.costs.time_unit, work.costs.size_unit, work.sum, NULL);
     mpq_clear(work.costs.size);
     free(work.order);

@@ -281,22 +281,6 @@ static bool price_choices(struct sets *sets, mpz_t total)
     return found || by_series_violate(sets->checker, "the result cannot reach the target");
 }
 
-static mpz_t *square_new(uint32_t side)
-{
-    mpz_t *numbers = by_alloc((size_t)side * side, sizeof(*numbers));
-
-    for (size_t i = 0; i < (size_t)side * side; i++)
-        mpz_init(numbers[i]);
-    return numbers;
-}
-
-static void square_free(mpz_t *numbers, uint32_t side)
-{
-    for (size_t i = 0; i < (size_t)side * side; i++)
-        mpz_clear(numbers[i]);
-    free(numbers);
-}
-
 bool by_series_price_sets(struct by_series_checker *checker, const struct by_series_costs *costs, mpz_t total)
 {
     const struct by_series *series = checker->series;
@@ -306,10 +290,10 @@ bool by_series_price_sets(struct by_series_checker *checker, const struct by_ser
                         .n = n,
                         .holds = by_alloc(n, sizeof(bool)),
                         .takes_part = by_alloc(n, sizeof(bool)),
-                        .path = square_new(n),
+                        .path = by_integers_new((size_t)n * n),
                         .room = room,
-                        .cost = square_new(room),
-                        .next_cost = square_new(room),
+                        .cost = by_integers_new((size_t)room * room),
+                        .next_cost = by_integers_new((size_t)room * room),
                         .best = by_alloc(room, sizeof(uint32_t)),
                         .group = by_alloc(room, sizeof(uint32_t)),
                         .seen = by_alloc(room, sizeof(uint32_t))};
@@ -329,9 +313,9 @@ bool by_series_price_sets(struct by_series_checker *checker, const struct by_ser
     count_many(&sets);
     right = price_choices(&sets, total);
     mpz_clears(sets.many, sets.sum, NULL);
-    square_free(sets.path, n);
-    square_free(sets.cost, room);
-    square_free(sets.next_cost, room);
+    by_integers_free(sets.path, (size_t)n * n);
+    by_integers_free(sets.cost, (size_t)room * room);
+    by_integers_free(sets.next_cost, (size_t)room * room);
     free(sets.holds);
     free(sets.takes_part);
     free(sets.best);

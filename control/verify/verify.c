@@ -10,28 +10,13 @@
 
 #include "control/base/alloc.h"
 #include "control/base/json.h"
+#include "control/study/series/rational.h"
 #include "control/verify/checker.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
 /* Maximum size of a plan file (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
-
-static mpq_t *new_numbers(size_t count)
-{
-    mpq_t *numbers = by_alloc(count, sizeof(*numbers));
-
-    for (size_t i = 0; i < count; i++)
-        mpq_init(numbers[i]);
-    return numbers;
-}
-
-static void free_numbers(mpq_t *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        mpq_clear(numbers[i]);
-    free(numbers);
-}
 
 static bool check_root(const struct by_checker *checker)
 {
@@ -81,8 +66,8 @@ static void check_all(struct by_claim *claim, struct by_verify_report *report)
 
     checker.compute_count = by_topology_compute_count(topology);
     checker.links = by_links_new(topology);
-    checker.up = new_numbers(topology->node_count);
-    checker.down = new_numbers(topology->node_count);
+    checker.up = by_rationals_new(topology->node_count);
+    checker.down = by_rationals_new(topology->node_count);
     mpq_inits(checker.rate, checker.bound, NULL);
     *report = (struct by_verify_report){.tree_count = claim->tree_count};
     if (!check_root(&checker) || !check_parts(&checker) || !by_check_trees(&checker) ||
@@ -98,8 +83,8 @@ static void check_all(struct by_claim *claim, struct by_verify_report *report)
         mpq_div(checker.rate, checker.rate, checker.bound);
         set_number(&report->ratio, checker.rate);
     }
-    free_numbers(checker.up, topology->node_count);
-    free_numbers(checker.down, topology->node_count);
+    by_rationals_free(checker.up, topology->node_count);
+    by_rationals_free(checker.down, topology->node_count);
     mpq_clears(checker.rate, checker.bound, NULL);
     by_links_free(checker.links);
 }

@@ -111,6 +111,9 @@ static int meet(struct by_fallback *fallback, const struct by_fallback_config *c
     fallback->team.few_files = !all;
     fallback->team.latency_ns = numbers[0];
     fallback->team.gap_ps = numbers[1];
+    if (error == 0 && config->schedules != NULL)
+        error = by_schedule_open(config->schedules, &fallback->team, &fallback->peers, config->key,
+                                 by_clock_ns() + config->stall_ns, &fallback->schedule);
     by_peers_part(&fallback->peers);
     return error;
 }
@@ -160,13 +163,6 @@ void by_fallback_close(struct by_fallback *fallback)
     free(fallback->moving);
     free(fallback->scratch);
     free(fallback);
-}
-
-int by_fallback_schedule(struct by_fallback *fallback, const char *paths, struct by_gather *gather,
-                         uint64_t deadline_ns)
-{
-    return by_schedule_open(paths, &fallback->team, fallback->peers.ip, gather, fallback->mesh.key,
-                            deadline_ns, &fallback->schedule);
 }
 
 bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call)
@@ -578,7 +574,7 @@ static uint64_t move_all(struct by_fallback *fallback)
     return moved;
 }
 
-/* Executes what schedules have to do, and hears of failures meanwhile. */
+/* Executes the schedules, and reads the notices of failures. */
 static uint64_t move_schedule(struct by_fallback *fallback)
 {
     struct by_mesh_fault fault = {0};

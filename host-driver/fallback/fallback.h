@@ -3,8 +3,7 @@
  * another in the order of their posts, each as rounds of messages (moves.h) over connections
  * (mesh.h). Calls for which the user has given a schedule run beside them, by that schedule
  * (host-driver/schedule). A rank that fails notifies the others, so that all ranks end with the
- * same reason. Only by_fallback_open and by_fallback_schedule block; in them all ranks connect.
- * Thread: the communicator's.
+ * same reason. Only by_fallback_open blocks; in it all ranks connect. Thread: the communicator's.
  */
 #ifndef BY_HOST_FALLBACK_FALLBACK_H
 #define BY_HOST_FALLBACK_FALLBACK_H
@@ -20,7 +19,6 @@
 #include "offload/endpoint/endpoint.h"
 
 struct by_fallback;
-struct by_gather;
 struct pollfd;
 
 /* Maximum that by_fallback_fds fills. */
@@ -30,7 +28,8 @@ struct by_fallback_config {
     const struct by_meeting *meeting;
     uint32_t key; /* of the job; equal at all ranks */
     enum by_way way;
-    bool shares; /* ranks of one host share memory, if both ends agree */
+    bool shares;           /* ranks of one host share memory, if both ends agree */
+    const char *schedules; /* files of BANYAN_SCHEDULE, or NULL */
     enum by_mesh_reach reach;
     /* a call without progress for this long fails; also the time to wait for other ranks to
      * connect */
@@ -57,12 +56,9 @@ struct by_fallback_counters {
 /* Connects to the other ranks and measures the network. 0, or an error with its text. */
 int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **fallback);
 void by_fallback_close(struct by_fallback *fallback);
-/* Reads and connects the schedules of `paths` (BANYAN_SCHEDULE). 0, or an error with its text. */
-int by_fallback_schedule(struct by_fallback *fallback, const char *paths, struct by_gather *gather,
-                         uint64_t deadline_ns);
 /* Writes ", and all-to-all by the schedule FILE", or "" without schedules. */
 void by_fallback_describe_schedules(const struct by_fallback *fallback, char *text, size_t bytes);
-/* Whether a schedule of by_fallback_schedule executes the call. */
+/* Whether a schedule executes the call. */
 bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call);
 
 /* Like by_endpoint_post, _test and _abort. by_fallback_text returns the text of a failed call. */

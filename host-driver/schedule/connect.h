@@ -9,14 +9,12 @@
 
 #include "host-driver/schedule/program.h"
 
-struct by_gather;
+struct by_peers;
 
 /* Connects the ways of `count` programs, which must be equal at all ranks: fds[] has a socket for
  * each way, those of the first program first; -1 where there is none after an error. `error` is why
- * this rank has no programs, with its text, or 0. `ip`: of all ranks, in host order. 0, or an error
- * with its text. */
-int by_connect_ways(struct by_program *const *programs, uint32_t count, int error, uint32_t rank,
-                    uint32_t rank_count, const uint32_t *ip, struct by_gather *gather, uint32_t key,
-                    uint64_t deadline_ns, int *fds);
+ * this rank has no programs, with its text, or 0. 0, or an error with its text. */
+int by_connect_ways(struct by_program *const *programs, uint32_t count, int error, struct by_peers *peers,
+                    uint32_t key, uint64_t deadline_ns, int *fds);
 
 #endif

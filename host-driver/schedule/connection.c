@@ -54,11 +54,6 @@ void by_connection_send(struct by_schedule_connection *connection, const struct 
     encode(head, connection->out.head);
 }
 
-void by_connection_grant(struct by_schedule_connection *connection, struct by_connection_credit credit)
-{
-    connection->ready = credit;
-}
-
 bool by_connection_is_full(const struct by_schedule_connection *connection)
 {
     return connection->out.active;
@@ -96,10 +91,10 @@ bool by_connection_push(struct by_schedule_connection *connection)
     if (connection->fd < 0 || connection->gone)
         return false;
     if (!connection->sends && !connection->out.active &&
-        (connection->told.operation != connection->ready.operation ||
-         connection->told.messages != connection->ready.messages)) {
+        (connection->sent.operation != connection->ready.operation ||
+         connection->sent.messages != connection->ready.messages)) {
         connection->out = (struct by_connection_stream){.active = true};
-        connection->told = connection->ready;
+        connection->sent = connection->ready;
         encode(&(struct by_connection_head){.kind = BY_CONNECTION_READY,
                                             .operation = connection->ready.operation,
                                             .elements = connection->ready.messages},

@@ -48,7 +48,8 @@ struct by_schedule_connection {
     bool sends; /* this end sends the data */
     bool gone;  /* the other end has closed it */
     struct by_connection_stream out, in;
-    struct by_connection_credit ready, told; /* of the note: to be sent, and sent last */
+    /* at the receiver, of the note READY: what the caller grants, and what has been sent */
+    struct by_connection_credit ready, sent;
     uint64_t tx_bytes, rx_bytes;
 };
 
@@ -66,9 +67,8 @@ void by_connection_close(struct by_schedule_connection *connection);
  * until by_connection_push returns true. */
 void by_connection_send(struct by_schedule_connection *connection, const struct by_connection_head *head,
                         const void *body, size_t bytes);
-/* Sends the note READY as soon as there is room; only the last one counts. */
-void by_connection_grant(struct by_schedule_connection *connection, struct by_connection_credit credit);
-/* Moves what the connection accepts. True: a message with data has been passed to the kernel. */
+/* Moves what the connection accepts; a receiver sends the note READY if `ready` has changed. True:
+ * a message with data has been passed to the kernel. */
 bool by_connection_push(struct by_schedule_connection *connection);
 /* Whether bytes are left to be pushed. */
 bool by_connection_is_full(const struct by_schedule_connection *connection);

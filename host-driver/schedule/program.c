@@ -247,12 +247,17 @@ static int number_steps(struct by_program *program)
 
 /* ---- which step needs which */
 
-/* Whether this rank has the item from the start. */
-static bool is_own(const struct by_program *program, uint32_t item)
+bool by_program_is_own(const struct by_program *program, const struct by_item *item)
 {
-    const struct by_item *what = &program->items[item];
+    return program->reduces ? item->ranks == UINT64_C(1) << program->rank : item->source == program->rank;
+}
 
-    return program->reduces ? what->ranks == UINT64_C(1) << program->rank : what->source == program->rank;
+bool by_program_is_result(const struct by_program *program, const struct by_item *item)
+{
+    if (!program->reduces)
+        return item->target == program->rank;
+    return program->target == program->rank &&
+           (uint32_t)__builtin_popcountll(item->ranks) == program->rank_count;
 }
 
 static bool makes(const struct by_program_step *step)
@@ -310,7 +315,8 @@ static bool each_need(struct by_program *program, const struct makers *makers,
         uint32_t count = step->kind == BY_STEP_COMBINE ? 2 : step->kind == BY_STEP_SEND ? 1 : 0;
 
         for (uint32_t r = 0; r < count; r++)
-            if (!is_own(program, reads[r]) && each_maker(program, makers, reads[r], s, visit) != step->count)
+            if (!by_program_is_own(program, &program->items[reads[r]]) &&
+                each_maker(program, makers, reads[r], s, visit) != step->count)
                 return false;
     }
     return true;
@@ -319,15 +325,12 @@ static bool each_need(struct by_program *program, const struct makers *makers,
 /* Whether the rank gets the whole of what it is the target of. */
 static bool is_complete(const struct by_program *program, const struct makers *makers)
 {
-    uint64_t all = UINT64_MAX >> (64 - program->rank_count % 64) % 64;
     bool found = !program->reduces || program->rank != program->target;
 
     for (uint32_t i = 0; i < program->item_count; i++) {
-        const struct by_item *item = &program->items[i];
         uint64_t made = 0;
 
-        if (program->reduces ? program->rank != program->target || item->ranks != all
-                             : item->target != program->rank)
+        if (!by_program_is_result(program, &program->items[i]))
             continue;
         for (uint32_t m = makers->first[i]; m != BY_SCHEDULE_NONE; m = makers->next[m])
             made += program->steps[m].count;
@@ -356,7 +359,7 @@ static int link_steps(struct reader *reader)
         if (makes(&program->steps[s])) {
             makers.next[s] = makers.first[program->steps[s].item];
             makers.first[program->steps[s].item] = s;
-            if (is_own(program, program->steps[s].item))
+            if (by_program_is_own(program, &program->items[program->steps[s].item]))
                 error = refuse(reader, "a rank receives what it has");
         }
     if (error == 0 && !each_need(program, &makers, count_need))

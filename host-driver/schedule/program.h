@@ -40,7 +40,7 @@ struct by_item {
 
 /* A connection in one direction, along a path of the fabric. */
 struct by_way_end {
-    uint32_t path; /* number in the file, which both ends know */
+    uint32_t path; /* number in the file */
     uint32_t peer;
     bool sends;
     uint32_t ip; /* of the receiver, in host order; 0: the one at which the ranks have met */
@@ -67,6 +67,11 @@ struct by_program {
     struct by_way_end *ways;
 };
 
+/* Whether this rank has the item from the start, in its own data. */
+bool by_program_is_own(const struct by_program *program, const struct by_item *item);
+/* Whether the item is a result of this rank: a message for it, or the sum of all values at the
+ * target. */
+bool by_program_is_result(const struct by_program *program, const struct by_item *item);
 /* Reads the program of `rank`. 0, or an error whose text names the file: BY_ENOENT, BY_EFORMAT,
  * BY_EMISMATCH if the file is for another number of ranks, BY_ENOMEM. */
 int by_schedule_program_read(const char *path, uint32_t rank, uint32_t rank_count,

@@ -15,7 +15,7 @@
 /* ---- sizes and places */
 
 /* The first element of part `part` of `parts`. */
-uint64_t by_schedule_split(uint64_t elements, uint32_t part, uint32_t parts)
+static uint64_t split(uint64_t elements, uint32_t part, uint32_t parts)
 {
     return (uint64_t)((unsigned __int128)elements * part / parts);
 }
@@ -26,7 +26,8 @@ static const struct by_program *program_of(const struct by_schedule *schedule,
     return schedule->program[operation->call->program];
 }
 
-/* Elements of an item in the whole call; BY_SCHEDULE_UNKNOWN if only other ranks know. */
+/* Elements of an item in the whole call; BY_SCHEDULE_UNKNOWN if this rank has only the
+ * announcements of others. */
 static uint64_t elements_of(const struct by_schedule *schedule, const struct by_call *call,
                             const struct by_item *item)
 {
@@ -49,23 +50,7 @@ static uint64_t piece_of(const struct by_schedule *schedule, const struct by_sch
 
     if (all == BY_SCHEDULE_UNKNOWN)
         return operation->items[item].elements;
-    return by_schedule_split(all, operation->piece + 1, call->pieces) -
-           by_schedule_split(all, operation->piece, call->pieces);
-}
-
-/* Whether the rank sends the item from its own data, or receives it as the result. */
-static bool is_source(const struct by_schedule *schedule, const struct by_item *item)
-{
-    return item->ranks != 0 ? item->ranks == UINT64_C(1) << schedule->rank : item->source == schedule->rank;
-}
-
-static bool is_result(const struct by_schedule *schedule, const struct by_program *program,
-                      const struct by_item *item)
-{
-    if (item->ranks == 0)
-        return item->target == schedule->rank;
-    return program->target == schedule->rank &&
-           (uint32_t)__builtin_popcountll(item->ranks) == schedule->rank_count;
+    return split(all, operation->piece + 1, call->pieces) - split(all, operation->piece, call->pieces);
 }
 
 /* Where an item of an operation is: in the user's buffers, or in memory of the operation, which is
@@ -79,16 +64,14 @@ static uint8_t *place_of(const struct by_schedule *schedule, struct by_schedule_
     struct by_schedule_memory *memory = &operation->items[item];
     uint64_t size = by_dtype_bytes(call->call.dtype), bytes;
     bool exchanges = what->ranks == 0;
-    uint64_t before =
-                 by_schedule_split(elements_of(schedule, &call->call, what), operation->piece, call->pieces),
-             at = 0;
+    uint64_t before = split(elements_of(schedule, &call->call, what), operation->piece, call->pieces), at = 0;
 
-    if (is_source(schedule, what)) {
+    if (by_program_is_own(program, what)) {
         if (exchanges)
             at = by_exchange_number(&call->call, schedule->rank_count, BY_SEND_AT, what->target);
         return (uint8_t *)(uintptr_t)call->send + (at + before) * size;
     }
-    if (is_result(schedule, program, what)) {
+    if (by_program_is_result(program, what)) {
         if (exchanges)
             at = by_exchange_number(&call->call, schedule->rank_count, BY_RECV_AT, what->source);
         return (uint8_t *)call->call.recv + (at + before) * size;
@@ -110,8 +93,7 @@ static uint8_t *part_of(const struct by_schedule *schedule, struct by_schedule_o
 {
     uint64_t all = piece_of(schedule, operation, item);
     uint32_t chunks = program_of(schedule, operation)->chunk_count;
-    uint64_t first = by_schedule_split(all, step->first, chunks),
-             end = by_schedule_split(all, step->first + step->count, chunks);
+    uint64_t first = split(all, step->first, chunks), end = split(all, step->first + step->count, chunks);
     uint8_t *place = place_of(schedule, operation, item);
 
     *elements = end - first;
@@ -266,14 +248,11 @@ static void admit(struct by_schedule *schedule, uint32_t program)
 }
 
 /* Grants the sender of a connection what it may send in the operations that have begun. */
-static void begin_at(const struct by_schedule *schedule, struct by_schedule_channel *channel)
+static void grant(const struct by_schedule *schedule, struct by_schedule_channel *channel)
 {
-    struct by_connection_credit credit = channel->connection.ready;
-
-    credit.operation = schedule->begun;
+    channel->connection.ready.operation = schedule->begun;
     if (schedule->program[channel->program]->ports_many)
-        credit.messages += channel->end->step_count;
-    by_connection_grant(&channel->connection, credit);
+        channel->connection.ready.messages += channel->end->step_count;
 }
 
 /* ---- operations */
@@ -294,14 +273,14 @@ static void begin_operation(struct by_schedule *schedule, struct by_scheduled_ca
     schedule->counters.operations++;
     for (uint32_t i = 0; i < program->item_count; i++)
         operation->items[i].elements = BY_SCHEDULE_UNKNOWN;
-    for (uint32_t s = 0; s < program->step_count; s++)
+    for (uint32_t s = 0; s < program->step_count; s++) {
         operation->needs[s] = program->steps[s].needs;
-    for (uint32_t s = 0; s < program->step_count; s++)
         if (program->steps[s].kind == BY_STEP_SEND && operation->needs[s] == 0)
             add_ready(schedule, slot, s);
+    }
     for (uint32_t c = schedule->first[call->program]; c < schedule->first[call->program + 1]; c++)
         if (!schedule->channels[c].connection.sends)
-            begin_at(schedule, &schedule->channels[c]);
+            grant(schedule, &schedule->channels[c]);
     admit(schedule, call->program);
     if (operation->left == 0)
         end_operation(schedule, operation);
@@ -417,10 +396,8 @@ static bool begin_sends(struct by_schedule *schedule, struct by_mesh_fault *faul
 
 /* ---- receiving */
 
-static void mismatch(struct by_schedule *schedule, const struct by_schedule_channel *channel,
-                     struct by_mesh_fault *fault)
+static void mismatch(const struct by_schedule_channel *channel, struct by_mesh_fault *fault)
 {
-    (void)schedule;
     *fault = (struct by_mesh_fault){.error = BY_EMISMATCH, .rank = channel->connection.peer};
 }
 
@@ -437,7 +414,7 @@ static void announce(struct by_schedule *schedule, struct by_schedule_channel *c
     if (channel->connection.sends || !operation->active || operation->number != head->operation ||
         operation->call->tag != head->tag || operation->call->program != channel->program ||
         head->index >= channel->end->step_count) {
-        mismatch(schedule, channel, fault);
+        mismatch(channel, fault);
         return;
     }
     channel->receiving = (struct by_schedule_ready){.slot = slot, .step = channel->end->steps[head->index]};
@@ -447,7 +424,7 @@ static void announce(struct by_schedule *schedule, struct by_schedule_channel *c
         operation->items[step->item].elements = head->elements;
     if (operation->needs[channel->receiving.step] == BY_SCHEDULE_DONE ||
         (own != BY_SCHEDULE_UNKNOWN && own != head->elements)) {
-        mismatch(schedule, channel, fault);
+        mismatch(channel, fault);
         return;
     }
     to = part_of(schedule, operation, step, step->item, &count);
@@ -516,6 +493,15 @@ static void find_gone(const struct by_schedule *schedule, struct by_mesh_fault *
             *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = schedule->channels[c].connection.peer};
 }
 
+static void count_bytes(struct by_schedule *schedule)
+{
+    schedule->counters.tx_bytes = schedule->counters.rx_bytes = 0;
+    for (uint32_t c = 0; c < schedule->first[schedule->program_count]; c++) {
+        schedule->counters.tx_bytes += schedule->channels[c].connection.tx_bytes;
+        schedule->counters.rx_bytes += schedule->channels[c].connection.rx_bytes;
+    }
+}
+
 uint64_t by_schedule_step(struct by_schedule *schedule, struct by_mesh_fault *fault)
 {
     uint32_t all = schedule->first[schedule->program_count];
@@ -543,13 +529,10 @@ uint64_t by_schedule_step(struct by_schedule *schedule, struct by_mesh_fault *fa
         moved += again;
         again &= by_schedule_is_busy(schedule);
     }
-    if (fault->error == 0)
+    if (moved > 0 && fault->error == 0)
         find_gone(schedule, fault);
-    schedule->counters.tx_bytes = schedule->counters.rx_bytes = 0;
-    for (uint32_t c = 0; c < all; c++) {
-        schedule->counters.tx_bytes += schedule->channels[c].connection.tx_bytes;
-        schedule->counters.rx_bytes += schedule->channels[c].connection.rx_bytes;
-    }
+    if (moved > 0)
+        count_bytes(schedule);
     return moved;
 }
 

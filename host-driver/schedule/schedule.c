@@ -23,8 +23,8 @@
  * A call is divided into operations, so that they follow one another in the pipeline of the
  * schedule: as many as make chunks of CHUNK_BYTES; or more, where the pipeline has more stages,
  * with chunks of at least CHUNK_BYTES_MIN, or where a rank passes on so many messages that it would
- * need more than RELAYED_BYTES for an operation; at most PIECES_MAX. Ranks do not know each other's
- * sizes in calls with unequal shares, which have UNEQUAL_PIECES operations.
+ * need more than RELAYED_BYTES for an operation; at most PIECES_MAX. In calls with unequal shares a
+ * rank has the sizes of its own messages only; they have UNEQUAL_PIECES operations.
  */
 #define CHUNK_BYTES     65536u
 #define CHUNK_BYTES_MIN 4096u
@@ -163,8 +163,8 @@ static int take_ways(struct by_schedule *schedule, const int *fds, int error)
     return error;
 }
 
-int by_schedule_open(const char *paths, const struct by_team *team, const uint32_t *ip,
-                     struct by_gather *gather, uint32_t key, uint64_t deadline_ns, struct by_schedule **out)
+int by_schedule_open(const char *paths, const struct by_team *team, struct by_peers *peers, uint32_t key,
+                     uint64_t deadline_ns, struct by_schedule **out)
 {
     struct by_schedule *schedule = calloc(1, sizeof(*schedule));
     uint32_t all;
@@ -187,8 +187,7 @@ int by_schedule_open(const char *paths, const struct by_team *team, const uint32
         return by_fail(BY_ENOMEM, "no memory for %u connections", all);
     }
     memset(fds, 0xff, (all + 1) * sizeof(*fds));
-    error = by_connect_ways(schedule->program, schedule->program_count, error, schedule->rank,
-                            schedule->rank_count, ip, gather, key, deadline_ns, fds);
+    error = by_connect_ways(schedule->program, schedule->program_count, error, peers, key, deadline_ns, fds);
     if (schedule->channels != NULL)
         error = take_ways(schedule, fds, error);
     free(fds);

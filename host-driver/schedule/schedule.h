@@ -18,8 +18,8 @@
 
 #define BY_SCHEDULE_FILES_MAX 8u
 
-struct by_gather;
 struct by_mesh_fault;
+struct by_peers;
 struct by_schedule;
 struct by_team;
 
@@ -38,11 +38,10 @@ struct by_schedule_counters {
 };
 
 /* Reads the schedules of `paths`, at most BY_SCHEDULE_FILES_MAX with commas between, and connects.
- * All ranks call it, with the same files; `team` and `ip`, the addresses of all ranks, must stay
- * valid. 0, or an error with its text, not the same at all ranks. */
-int by_schedule_open(const char *paths, const struct by_team *team, const uint32_t *ip,
-                     struct by_gather *gather, uint32_t key, uint64_t deadline_ns,
-                     struct by_schedule **schedule);
+ * All ranks call it while they meet, with the same files. `team` must stay valid. 0, or an error
+ * with its text, not the same at all ranks. */
+int by_schedule_open(const char *paths, const struct by_team *team, struct by_peers *peers, uint32_t key,
+                     uint64_t deadline_ns, struct by_schedule **schedule);
 void by_schedule_close(struct by_schedule *schedule);
 /* Writes ", and all-to-all by the schedule FILE" for each schedule. */
 void by_schedule_describe(const struct by_schedule *schedule, char *text, size_t bytes);

@@ -15,7 +15,7 @@
 
 /* In place of the number of steps that a step needs, after its end. */
 #define BY_SCHEDULE_DONE UINT32_MAX
-/* In place of a number of elements that only other ranks know. */
+/* In place of a number of elements that has not been announced yet. */
 #define BY_SCHEDULE_UNKNOWN UINT64_MAX
 
 /* The calls that a program executes. */
@@ -97,8 +97,6 @@ struct by_schedule {
     struct by_schedule_counters counters;
 };
 
-/* run.c: the first element of part `part` of `parts`. */
-uint64_t by_schedule_split(uint64_t elements, uint32_t part, uint32_t parts);
 /* schedule.c: ends a call with a result. */
 void by_schedule_end_call(struct by_scheduled_call *call, int result);
 /* schedule.c: whether this rank has data for a rank to which the schedule has no message; then

@@ -127,7 +127,7 @@ static uint32_t list_path(const struct moves_maker *maker, const struct by_serie
     return count;
 }
 
-/* Returns the index of the path with these nodes, which is new or known. */
+/* Returns the index of the path with these nodes; adds it if it is new. */
 static uint32_t take_path(struct moves_maker *maker, const uint32_t *nodes, uint32_t count)
 {
     struct by_moves *moves = maker->moves;

@@ -1,4 +1,5 @@
-/* Arrays of GMP rationals, for the modules that compute steady states. Any thread. */
+/* Arrays of GMP rationals and integers, for the modules that compute and check steady states. Any
+ * thread. */
 #ifndef BY_STUDY_SERIES_RATIONAL_H
 #define BY_STUDY_SERIES_RATIONAL_H
 
@@ -21,6 +22,23 @@ static inline void by_rationals_free(mpq_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count && numbers; i++)
         mpq_clear(numbers[i]);
+    free(numbers);
+}
+
+/* The same for integers. */
+static inline mpz_t *by_integers_new(size_t count)
+{
+    mpz_t *numbers = by_alloc(count, sizeof(*numbers));
+
+    for (size_t i = 0; i < count; i++)
+        mpz_init(numbers[i]);
+    return numbers;
+}
+
+static inline void by_integers_free(mpz_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count && numbers; i++)
+        mpz_clear(numbers[i]);
     free(numbers);
 }
 

@@ -69,7 +69,7 @@ void by_partials_free(struct by_partials *partials)
     free(partials->slots);
 }
 
-void by_partials_list(const struct by_partials *partials, const struct by_steady_problem *problem,
+void by_partials_list(const struct by_steady_problem *problem, const uint64_t *values, uint32_t count,
                       struct by_series *series)
 {
     series->target = problem->targets[0];
@@ -77,15 +77,13 @@ void by_partials_list(const struct by_partials *partials, const struct by_steady
     series->holder_count = problem->holder_count;
     series->holders = by_alloc(problem->holder_count, sizeof(*series->holders));
     memcpy(series->holders, problem->holders, problem->holder_count * sizeof(*series->holders));
-    series->message_count = partials->count;
-    series->messages = by_alloc(partials->count, sizeof(*series->messages));
-    for (uint32_t m = 0; m < partials->count; m++) {
-        uint64_t values = partials->values[m];
-
+    series->message_count = count;
+    series->messages = by_alloc(count, sizeof(*series->messages));
+    for (uint32_t m = 0; m < count; m++) {
         series->messages[m].from = series->messages[m].to = BY_SERIES_NONE;
-        series->messages[m].values = values;
+        series->messages[m].values = values[m];
         mpq_init(series->messages[m].size);
-        by_steady_message_size(problem, (uint32_t)__builtin_ctzll(values),
-                               63 - (uint32_t)__builtin_clzll(values), series->messages[m].size);
+        by_steady_message_size(problem, (uint32_t)__builtin_ctzll(values[m]),
+                               63 - (uint32_t)__builtin_clzll(values[m]), series->messages[m].size);
     }
 }

@@ -11,6 +11,7 @@
 #include "control/study/steady/program_reduce.h"
 
 #include "control/study/series/rational.h"
+#include "control/study/steady/partials.h"
 #include "control/study/steady/tree_program.h"
 #include "offload/base/errors.h"
 
@@ -25,8 +26,7 @@ uint32_t by_reduction_message(const struct by_reduction *reduction, uint64_t val
 
     if (reduction->problem->commutative)
         return (uint32_t)values - 1;
-    /* intervals are numbered by length, then by first value */
-    return (count - 1) * n - (count - 1) * (count - 2) / 2 + first;
+    return by_partials_interval(n, count, first);
 }
 
 uint32_t by_reduction_split(const struct by_reduction *reduction, uint32_t message, uint32_t left)
@@ -331,25 +331,6 @@ static int balance(struct by_reduction *reduction, struct by_series *series, str
     return always || error != BY_ETIMEDOUT ? error : 0;
 }
 
-static void list_series_messages(const struct by_reduction *reduction, struct by_series *series)
-{
-    const struct by_steady_problem *problem = reduction->problem;
-
-    series->target = problem->targets[0];
-    series->commutative = problem->commutative;
-    series->holder_count = problem->holder_count;
-    series->holders = by_alloc(problem->holder_count, sizeof(*series->holders));
-    memcpy(series->holders, problem->holders, problem->holder_count * sizeof(*series->holders));
-    series->message_count = reduction->message_count;
-    series->messages = by_alloc(reduction->message_count, sizeof(*series->messages));
-    for (uint32_t m = 0; m < reduction->message_count; m++) {
-        series->messages[m].from = series->messages[m].to = BY_SERIES_NONE;
-        series->messages[m].values = reduction->values[m];
-        mpq_init(series->messages[m].size);
-        mpq_set(series->messages[m].size, reduction->size[m]);
-    }
-}
-
 /* Estimates the number of variables before any memory is allocated for them. */
 static double count_variables(const struct by_steady_problem *problem, const struct by_platform *platform)
 {
@@ -418,7 +399,7 @@ int by_program_reduce(const struct by_steady_problem *problem, const struct by_p
     if (!error && (problem->balance == BY_BALANCE_ALWAYS || problem->balance == BY_BALANCE_CHEAP))
         error = balance(&reduction, series, lanes, trouble);
     if (!error)
-        list_series_messages(&reduction, series);
+        by_partials_list(problem, reduction.values, reduction.message_count, series);
     by_reduction_free(&reduction);
     return error;
 }

@@ -18,7 +18,7 @@ struct by_arborescence {
     uint32_t *edge;          /* by two nodes: the members at the ends of the cheapest edge between them */
     uint32_t *chosen;        /* by node: the edge out of it */
     uint32_t *parent;        /* by node: the one into which it was merged */
-    bool *alive, *connected; /* by node: not merged; known to reach the root */
+    bool *alive, *connected; /* by node: not merged; proved to reach the root */
     uint32_t walk_count, *walk;
     uint32_t *entered; /* by value: the place where it is combined, if not at its holder */
 };
@@ -87,7 +87,7 @@ static void by_arborescence_free(struct by_arborescence *tree)
     free(tree->entered);
 }
 
-/* Forgets what was merged. */
+/* Resets all merges. */
 static void by_arborescence_start(struct by_arborescence *tree)
 {
     tree->count = tree->member_count;
@@ -214,18 +214,12 @@ static void lower_by_guess(double *restrict least, const double *a, const double
 
 static mpz_t *numbers_new_exact(size_t count)
 {
-    mpz_t *numbers = by_alloc(count, sizeof(*numbers));
-
-    for (size_t i = 0; i < count; i++)
-        mpz_init(numbers[i]);
-    return numbers;
+    return by_integers_new(count);
 }
 
 static void numbers_free_exact(mpz_t *numbers, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        mpz_clear(numbers[i]);
-    free(numbers);
+    by_integers_free(numbers, count);
 }
 
 static mpz_t *cells_new_exact(struct by_tree_pricer *pricer, size_t count)

@@ -335,7 +335,7 @@ static void take_lanes(struct tree_program *program, struct by_series *series, s
             by_lane_push(lane, task);
         }
     }
-    by_partials_list(&partials, program->problem, series);
+    by_partials_list(program->problem, partials.values, partials.count, series);
     by_partials_free(&partials);
 }
 

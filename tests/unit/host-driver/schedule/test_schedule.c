@@ -1,7 +1,7 @@
 /*
  * libbanyan executes schedules of banyan steady: all-to-all, scatter, gather and reduce over hosts
  * that pass on and combine what others send, of all sizes, several calls at once, in place; and
- * ranks that end, disagree or have another file get errors. Each rank is a process. Members know
+ * ranks that end, disagree or have another file get errors. Each rank is a process. Members compute
  * every element that they must receive.
  */
 #include <setjmp.h>
