@@ -8,12 +8,14 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -290,23 +292,75 @@ static uint32_t generation(const struct controller_fake *fake)
     return job.gen;
 }
 
+/* This program with two switches as arguments (name, address, descriptor of the image, bytes): pushes
+ * their images. */
+static int push_of_arguments(char **arguments)
+{
+    struct by_session_options options = plain;
+    struct by_push_target targets[2];
+    struct by_problem problem = {0};
+
+    options.at_once = (uint32_t)atoi(*arguments++);
+    for (uint32_t i = 0; i < 2; i++, arguments += 4) {
+        size_t bytes = (size_t)atol(arguments[3]);
+        void *image = mmap(NULL, bytes, PROT_READ, MAP_SHARED, atoi(arguments[2]), 0);
+
+        if (image == MAP_FAILED)
+            return 2;
+        targets[i] = (struct by_push_target){
+            .name = arguments[0], .address = arguments[1], .image = image, .bytes = bytes};
+    }
+    return by_push(targets, 2, &options, &problem) != 0;
+}
+
+/* Starts another process that pushes: this program, executed again, since a process forked while the
+ * threads of the switches run may allocate no memory. */
+static pid_t push_elsewhere(struct setup *setup, uint32_t at_once)
+{
+    char text[2][2][24], number[16];
+    char *arguments[11] = {"unit-controller", number};
+    int images[2];
+    pid_t process;
+
+    snprintf(number, sizeof(number), "%u", at_once);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct by_push_target *target = &setup->targets[i];
+        char **at = &arguments[2 + 4 * i];
+
+        images[i] = memfd_create("image", 0);
+        assert_int_equal(write(images[i], target->image, target->bytes), target->bytes);
+        snprintf(text[i][0], sizeof(text[i][0]), "%d", images[i]);
+        snprintf(text[i][1], sizeof(text[i][1]), "%zu", target->bytes);
+        at[0] = (char *)(uintptr_t)target->name;
+        at[1] = (char *)(uintptr_t)target->address;
+        at[2] = text[i][0];
+        at[3] = text[i][1];
+    }
+    assert_int_equal(posix_spawn(&process, "/proc/self/exe", NULL, NULL, arguments, environ), 0);
+    close(images[0]);
+    close(images[1]);
+    return process;
+}
+
 /* Pushes in another process, which ends as `crash` defines. Returns false if the push ended
  * first. */
 static bool push_until(struct setup *setup, struct crash *crash, uint32_t at_once)
 {
-    struct by_session_options options = plain;
-    struct by_problem problem = {0};
-    pid_t process;
+    siginfo_t end = {0};
 
-    options.at_once = at_once;
     setup->fake[0]->crash = setup->fake[1]->crash = crash;
-    process = fork();
-    assert_true(process >= 0);
-    if (process == 0)
-        _exit(by_push(setup->targets, 2, &options, &problem) != 0);
-    crash->process = process;
-    while (crash->process > 0 && waitpid(process, NULL, WNOHANG) == 0)
+    crash->process = push_elsewhere(setup, at_once);
+    while (crash->left > 0 && end.si_pid == 0) {
+        assert_int_equal(waitid(P_PID, (id_t)crash->process, &end, WEXITED | WNOHANG | WNOWAIT), 0);
         usleep(200);
+    }
+    if (end.si_pid != 0 && crash->left > 0) {
+        assert_true(end.si_code == CLD_EXITED && end.si_status == 0);
+        waitpid(end.si_pid, NULL, 0);
+    } else {
+        while (crash->process > 0)
+            usleep(200);
+    }
     setup->fake[0]->crash = setup->fake[1]->crash = NULL;
     return crash->left <= 0;
 }
@@ -612,7 +666,7 @@ static void a_target_has_a_name_and_an_address(void **state)
     assert_int_equal(by_target_split("", &address), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_makes_every_switch_active_and_reads_back_alike),
@@ -638,5 +692,7 @@ int main(void)
         cmocka_unit_test(a_target_has_a_name_and_an_address),
     };
 
+    if (argc == 10)
+        return push_of_arguments(argv + 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,6 +187,7 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
                    size_t count)
 {
     static _Thread_local uint8_t out[BY_CHANNEL_OUT_MIN];
+    struct crash *crash = fake->crash;
     bool writes = is_write(in, count);
     size_t done = 0, used = 1;
 
@@ -194,7 +195,7 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
         return send(fd, "\0\0\0\4abcd", 8, MSG_NOSIGNAL) == 8;
     if (fake->hasty || fake->misleading)
         return refuse(fd, fake->misleading);
-    if (fake->crash && fake->crash->before && is_last(fake->crash, writes))
+    if (crash != NULL && crash->before && is_last(crash, writes))
         return false;
     while (done < count && used > 0) {
         int32_t bytes;
@@ -208,7 +209,7 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
         done += used;
         if (fake->reworded && bytes > 0)
             reword(out, (size_t)bytes);
-        if (fake->crash && !fake->crash->before && bytes > 0 && is_last(fake->crash, writes))
+        if (crash != NULL && !crash->before && bytes > 0 && is_last(crash, writes))
             return false;
         if (bytes > 0 && fake->late_us > 0)
             be_late(fake);

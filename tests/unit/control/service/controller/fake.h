@@ -18,7 +18,7 @@ struct crash {
     atomic_int left;    /* remaining requests */
     atomic_bool before; /* true: the request is not executed; false: only its answer is lost */
     atomic_bool writes; /* count only requests that write: Stage, Validate, Commit, Abort */
-    atomic_int process; /* the controller's; 0 = not known yet */
+    atomic_int process; /* the controller's; 0 = not known yet, -1 = killed by a switch */
 };
 
 /* A connection, with its own thread. */
@@ -52,7 +52,7 @@ struct controller_fake {
     atomic_int late_us;     /* delay of each answer (microseconds) */
     atomic_int holds;       /* sends no answers once it has committed a table */
     struct by_guard *guard; /* accepts only requests with its key; NULL: no guard */
-    struct crash *crash;    /* when the controller ends, or NULL */
+    struct crash *_Atomic crash; /* when the controller ends, or NULL */
     uint8_t *staged, *active;
     size_t staged_bytes, active_bytes;
     struct by_agent *agent;
