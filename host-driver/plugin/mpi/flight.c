@@ -9,15 +9,22 @@
 #include <string.h>
 #include <time.h>
 
+#include "host-driver/clock.h"
+
 #define SLICE_US 500u    /* maximum delay of MPI's own messages during a wait */
 #define AWAY_NS  200000u /* a program that has not moved packets for this long is away */
 #define TURN_US  100u    /* how long the thread then moves them before it looks again */
+#define DENSE_NS 50000u  /* a program that calls MPI again within this time waits there */
+#define QUIET_NS 500000u /* a wait in which no call has ended for this long sleeps */
+#define NAP_US   100u    /* at a time: maximum delay of MPI's own messages */
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t wanted;     /* a call has started, or the thread shall end */
     struct by_mpi_lane *lanes; /* the last is MPI_COMM_WORLD's */
     uint64_t rounds;           /* of progress by the program */
+    uint64_t polled_ns;        /* when by_mpi_progress last returned */
+    uint64_t quiet_ns;         /* since when the program waits and no call has ended */
     pthread_t thread;
     int has_thread, has_to_end;
 } air = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER};
@@ -326,6 +333,25 @@ void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void))
     by_mpi_close(&flight);
 }
 
+/* Sleeps until packets of the first call arrive, or for NAP_US, if the program waits for nothing
+ * else than slow calls. MPI's own loops yield at most, and processes that yield all the time may
+ * keep others, such as a switch on the same machine, from their processors. Returns the calls that
+ * ended. */
+static int nap(int ended)
+{
+    const struct by_mpi_lane *lane = busy_lane();
+    uint64_t now = by_clock_ns();
+
+    if (ended > 0 || now - air.polled_ns > DENSE_NS) {
+        air.quiet_ns = now;
+    } else if (now - air.quiet_ns > QUIET_NS && lane != NULL && lane->first->stage == BY_MPI_RUNNING) {
+        ended = advance(lane->first, NAP_US);
+        now = by_clock_ns();
+    }
+    air.polled_ns = now;
+    return ended;
+}
+
 int by_mpi_progress(void)
 {
     int ended;
@@ -334,7 +360,7 @@ int by_mpi_progress(void)
     if (pthread_mutex_trylock(&air.lock) != 0)
         return 0;
     air.rounds++;
-    ended = move_others(NULL);
+    ended = nap(move_others(NULL));
     pthread_mutex_unlock(&air.lock);
     return ended;
 }

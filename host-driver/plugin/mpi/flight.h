@@ -34,7 +34,8 @@ int by_mpi_open(struct by_mpi_flight *flight);
 void by_mpi_start(struct by_mpi_flight *flight);
 /* Runs an opened call to its end; calls `idle` now and then. Returns its status. */
 int by_mpi_run(struct by_mpi_flight *flight, void (*idle)(void));
-/* Moves packets of all calls without waiting. Returns how many calls it has ended. */
+/* Moves packets of all calls. Waits only for a program that calls it again at once and whose calls
+ * are slow, for 100 us at most. Returns how many calls it has ended. */
 int by_mpi_progress(void);
 /* Whether the call has ended. */
 int by_mpi_has_ended(const struct by_mpi_flight *flight);

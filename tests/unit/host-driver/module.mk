@@ -63,6 +63,10 @@ test_mpi_core_SRC    := tests/unit/host-driver/test_mpi_core.c $(HOST_RIG)
 test_mpi_core_LIBS   := mpi-core $(HOST_LIBS)
 test_mpi_core_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 
+TESTS += test_mpi_flight
+test_mpi_flight_SRC    := tests/unit/host-driver/test_mpi_flight.c host-driver/plugin/mpi/flight.c
+test_mpi_flight_LDLIBS := -lcmocka -lpthread
+
 TESTS += test_mpi_sequencer
 test_mpi_sequencer_SRC    := tests/unit/host-driver/test_mpi_sequencer.c
 test_mpi_sequencer_LIBS   := mpi-core $(HOST_LIBS)
