@@ -340,28 +340,35 @@ static uint64_t deadline_of(const struct banyan_comm *comm)
 }
 
 /* Polls. If it may block: yields for a while if the transport asks for it, polls some more, and
- * then sleeps until a packet or a timer. With more processes than cores, the time that one process
- * saves is computing time for another. Yields stop as soon as one gives a whole time slice to a
+ * then sleeps until a packet or a timer. A wait of several calls (slices of a wait in MPI) does so
+ * once. With more processes than cores, the time that one process saves is computing time for
+ * another. Yields stop as soon as one gives a whole time slice to a
  * computing process: the scheduler wakes a sleeper soon after the next packet, because it has
  * unused time. */
 static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
 {
-    for (uint32_t empty = 0;; empty++) {
+    for (;;) {
         uint64_t now_ns = by_clock_ns();
 
-        if (step_all(comm, now_ns) > 0 || until_ns <= now_ns)
+        if (step_all(comm, now_ns) > 0) {
+            comm->empty_polls = 0;
             return;
-        if (empty < comm->yield_max && now_ns >= comm->shy_until_ns) {
+        }
+        if (until_ns <= now_ns)
+            return;
+        if (comm->empty_polls < comm->yield_max && now_ns >= comm->shy_until_ns) {
             sched_yield();
             if (by_clock_ns() - now_ns > YIELD_MOST_NS)
                 comm->shy_until_ns = by_clock_ns() + SHY_NS;
-        } else if (empty >= comm->spin_max) {
+        } else if (comm->empty_polls >= comm->spin_max) {
             uint64_t deadline_ns = deadline_of(comm);
 
             sleep_until(comm, now_ns, deadline_ns < until_ns ? deadline_ns : until_ns);
-            step_all(comm, by_clock_ns());
+            if (step_all(comm, by_clock_ns()) > 0)
+                comm->empty_polls = 0;
             return;
         }
+        comm->empty_polls++;
     }
 }
 

@@ -101,6 +101,7 @@ struct banyan_comm {
     struct by_hosts hosts;
     uint32_t spin_max;     /* empty polls before a sleep */
     uint32_t yield_max;    /* empty polls that yield the core first */
+    uint32_t empty_polls;  /* since packets have moved, of waits */
     uint64_t shy_until_ns; /* before this time nothing yields */
     uint64_t linger_ns;
     struct by_counter *counters;

@@ -14,7 +14,7 @@
 #define SLICE_US 500u    /* maximum delay of MPI's own messages during a wait */
 #define AWAY_NS  200000u /* a program that has not moved packets for this long is away */
 #define TURN_US  100u    /* how long the thread then moves them before it looks again */
-#define DENSE_NS 50000u  /* a program that calls MPI again within this time waits there */
+#define SPENT_NS 50000u  /* processor time between two calls of MPI, if the program waits there */
 #define QUIET_NS 500000u /* a wait in which no call has ended for this long sleeps */
 #define NAP_US   100u    /* at a time: maximum delay of MPI's own messages */
 
@@ -23,7 +23,6 @@ static struct {
     pthread_cond_t wanted;     /* a call has started, or the thread shall end */
     struct by_mpi_lane *lanes; /* the last is MPI_COMM_WORLD's */
     uint64_t rounds;           /* of progress by the program */
-    uint64_t polled_ns;        /* when by_mpi_progress last returned */
     uint64_t quiet_ns;         /* since when the program waits and no call has ended */
     pthread_t thread;
     int has_thread, has_to_end;
@@ -333,6 +332,20 @@ void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void))
     by_mpi_close(&flight);
 }
 
+/* Returns whether this thread has used almost no processor time since it was asked last: a program
+ * that yields in a loop uses little, however long it waits for its turn. */
+static int has_waited(void)
+{
+    static _Thread_local uint64_t before;
+    struct timespec used;
+    uint64_t since;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    since = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec - before;
+    before += since;
+    return since < SPENT_NS;
+}
+
 /* Sleeps until packets of the first call arrive, or for NAP_US, if the program waits for nothing
  * else than slow calls. MPI's own loops yield at most, and processes that yield all the time may
  * keep others, such as a switch on the same machine, from their processors. Returns the calls that
@@ -340,15 +353,11 @@ void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void))
 static int nap(int ended)
 {
     const struct by_mpi_lane *lane = busy_lane();
-    uint64_t now = by_clock_ns();
 
-    if (ended > 0 || now - air.polled_ns > DENSE_NS) {
-        air.quiet_ns = now;
-    } else if (now - air.quiet_ns > QUIET_NS && lane != NULL && lane->first->stage == BY_MPI_RUNNING) {
+    if (!has_waited() || ended > 0)
+        air.quiet_ns = by_clock_ns();
+    else if (by_clock_ns() - air.quiet_ns > QUIET_NS && lane != NULL && lane->first->stage == BY_MPI_RUNNING)
         ended = advance(lane->first, NAP_US);
-        now = by_clock_ns();
-    }
-    air.polled_ns = now;
     return ended;
 }
 

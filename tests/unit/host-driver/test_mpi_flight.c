@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,17 +19,24 @@
 #include "host-driver/plugin/mpi/flight.h"
 
 #define PATIENCE_NS 10000000000u
-#define APART_NS    2000000u /* between the tests of a program that computes */
+#define APART_NS    1000000u /* processor time between two tests of a program that computes */
 
 static struct by_mpi_lane world;
 static pthread_t program;
 static atomic_bool done;
 static atomic_uint naps; /* waits of the program's thread inside by_mpi_progress */
 
-static void pause_for(uint64_t ns)
+static void compute_for(uint64_t ns)
 {
-    nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)},
-              NULL);
+    struct timespec used;
+    uint64_t end = 0, now;
+
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        now = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+        if (end == 0)
+            end = now + ns;
+    } while (now < end);
 }
 
 /* ---- stand-ins for libbanyan and core.c ---- */
@@ -50,7 +58,7 @@ banyan_status_t banyan_wait_for(struct banyan_request *request, uint64_t microse
 {
     if (pthread_equal(pthread_self(), program))
         naps++;
-    pause_for(microseconds * 1000);
+    usleep((useconds_t)microseconds);
     return banyan_test(request, has_ended);
 }
 
@@ -141,7 +149,7 @@ static void a_program_that_computes_between_its_tests_is_not_delayed(void **stat
     (void)state;
     start(&flight);
     for (unsigned i = 0; i < 50; i++) {
-        pause_for(APART_NS);
+        compute_for(APART_NS);
         assert_int_equal(by_mpi_progress(), 0);
     }
     assert_int_equal(naps, 0);
