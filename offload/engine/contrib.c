@@ -247,10 +247,10 @@ static int gather(struct by_step *step, const struct by_packet *packet, uint32_t
     return 1;
 }
 
-/* Adds the packet's payload, unless a gather has, and enters it in its child's stream. Returns 0
- * when the bank's memory has changed; then the chunk is poisoned. */
+/* Adds the packet's payload, unless it is of the children `summed`, and enters it in its child's
+ * stream. Returns 0 when the bank's memory has changed; then the chunk is poisoned. */
 static int take_one(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer,
-                    int gathered)
+                    uint64_t summed)
 {
     struct by_engine_counters *counters = &step->engine->counters;
     const struct by_header *header = &packet->header;
@@ -259,9 +259,9 @@ static int take_one(struct by_step *step, const struct by_packet *packet, const 
 
     if (header->flags & BY_FLAG_NODATA) {
         counters->contrib_nodata++;
-    } else if (!gathered) {
-        enum by_added added = packet->pairs > 1 && packet->child >= 2 ? by_pairs_take(step, packet, reducer)
-                                                                      : add(step, packet, reducer);
+    } else if (!(summed & by_child_bit(packet->child))) {
+        enum by_added added =
+            packet->pairs > 1 ? by_pairs_keep(step, packet, reducer) : add(step, packet, reducer);
 
         if (added == BY_ADDED_TO_DAMAGE) {
             by_memory_alarm(step, packet);
@@ -284,27 +284,43 @@ static int take_one(struct by_step *step, const struct by_packet *packet, const 
         bank->flags |= BY_BANK_CE;
     if (header->flags & BY_FLAG_RETX)
         bank->flags |= BY_BANK_RESENT;
-    if (packet->pairs > 1 && !by_pairs_advance(step, packet, reducer)) {
-        by_memory_alarm(step, packet);
-        return 0;
-    }
     by_stream_enter(step, packet);
     return 1;
+}
+
+/* Sums what one pass can of a run of *run packets, and may shorten it in mode DET. *summed receives
+ * the children whose values need not be added any more. */
+static enum by_added sum_run(struct by_step *step, const struct by_packet *packet, uint32_t *run,
+                             const struct by_reducer *reducer, uint64_t *summed)
+{
+    *summed = 0;
+    if (packet->pairs > 1)
+        return by_pairs_sum(step, packet, run, reducer, summed);
+    if (*run > 1 && gather(step, packet, *run, reducer))
+        *summed = UINT64_MAX;
+    return BY_ADDED;
 }
 
 uint32_t by_contrib_take(struct by_step *step, const struct by_packet *packet, uint32_t count)
 {
     struct by_bank *bank = &step->engine->bank[packet->bank];
     const struct by_reducer *reducer = find_reducer(step, packet);
+    enum by_added added;
+    uint64_t summed;
     uint32_t run;
-    int gathered;
 
     if (!enter(step, packet, reducer))
         return 1;
-    run = packet->pairs > 1 || packet->entry->sets > 0 ? 1 : count_run(step, packet, count, reducer);
-    gathered = run > 1 && gather(step, packet, run, reducer);
-    for (uint32_t i = 0; i < run; i++)
-        if (!take_one(step, &packet[i], reducer, gathered))
+    run = packet->entry->sets > 0 ? 1 : count_run(step, packet, count, reducer);
+    added = sum_run(step, packet, &run, reducer, &summed);
+    if (added == BY_ADDED_TO_DAMAGE) {
+        by_memory_alarm(step, packet);
+        return 1;
+    }
+    if (added == BY_ADDED_NOT)
+        step->engine->counters.drop_psum++;
+    for (uint32_t i = 0; i < run && added == BY_ADDED; i++)
+        if (!take_one(step, &packet[i], reducer, summed))
             return i + 1;
     if (bank->have == packet->entry->all &&
         (packet->entry->sets == 0 || by_sets_complete(step->engine, packet->entry, packet->bank)))

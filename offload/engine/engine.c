@@ -13,8 +13,12 @@
 #include "offload/wire/datagram.h"
 
 /* Packets decoded ahead (count): enough to hide a miss of the last-level cache behind the work on
- * the others. */
-#define BATCH 6u
+ * the others, and as many as one pass sums. A build for size must have a small stack. */
+#ifdef __OPTIMIZE_SIZE__
+#define BATCH 5u
+#else
+#define BATCH BY_GATHER_MAX
+#endif
 /* Cache lines of a bank's payload to prefetch (count); the processor's own prefetcher does the
  * rest. */
 #define AHEAD 4u

@@ -3,9 +3,9 @@
  * 1) + pair 2) ..., with pair p = (child 2p + child 2p + 1). Within a pair both orders give the
  * same bits.
  *
- * - The first pair is added where all sums are.
- * - A pair is *in turn* when all pairs before it are in the sum. Then its second value is added
- *   together with the waiting first one, in one pass.
+ * - Values of the first pair are added where all sums are.
+ * - A later pair is *in turn* when it and all pairs before it are complete. Pairs that come in turn
+ *   together are added in one pass, from the packets of a run and from where values waited.
  * - A value that arrives too early waits, as received, in a *place*: half of the payload of one of
  *   the entry's banks behind those of its chunks.
  *
@@ -102,33 +102,43 @@ void by_pairs_clear(struct by_engine *engine, const struct by_entry *entry, uint
     }
 }
 
-/* ---- contributions ---- */
+/* ---- values that wait ---- */
 
-static uint64_t children_before(uint32_t pair)
+/* Returns the children of the first `pairs` pairs, at most BY_CHILDREN_MAX / 2. */
+static uint64_t children_before(uint32_t pairs)
 {
-    return (UINT64_C(1) << 2 * pair) - 1;
+    return pairs < BY_CHILDREN_MAX / 2 ? (UINT64_C(1) << 2 * pairs) - 1 : UINT64_MAX;
 }
 
-/* Returns those children of `pair` that the entry has. */
-static uint64_t children_of(const struct by_entry *entry, uint32_t pair)
+/* Returns how many pairs, from the first on, are in turn when the children `have` have contributed:
+ * the first one always is. */
+static uint8_t count_in_turn(const struct by_packet *packet, uint64_t have)
 {
-    return UINT64_C(3) << 2 * pair & entry->all;
+    uint64_t missing = packet->entry->all & ~have;
+    uint32_t first = missing ? (uint32_t)__builtin_ctzll(missing) / 2 : packet->pairs;
+
+    return first > 0 ? (uint8_t)first : 1;
 }
 
-/* Keeps the payload until its pair can be added. */
-static enum by_added keep(struct by_step *step, const struct by_packet *packet,
-                          const struct by_reducer *reducer, struct by_pair *pair)
+/* A payload that may change while it is in its producer's memory, and must be checked. */
+static int is_restless(const struct by_packet *packet)
 {
-    const struct by_header *header = &packet->header;
+    return packet->apart && !packet->direct;
+}
+
+enum by_added by_pairs_keep(struct by_step *step, const struct by_packet *packet,
+                            const struct by_reducer *reducer)
+{
     const struct by_entry *entry = packet->entry;
     struct by_engine *engine = step->engine;
-    uint32_t place = place_take(engine, entry), psum;
+    struct by_pair *pair = by_pair_of(engine, entry, packet->bank, packet->child / 2u);
+    uint32_t place = is_sealed(pair) ? place_take(engine, entry) : 0, psum;
     unsigned odd = packet->child & 1u;
 
     if (place == 0)
         return BY_ADDED_TO_DAMAGE;
     psum = reducer->psum_copy(by_place_at(engine, entry, place - 1), packet->payload, packet->bytes);
-    if (psum != header->psum && !packet->direct) {
+    if (psum != packet->header.psum && !packet->direct) {
         place_leave(engine, entry, place);
         return BY_ADDED_NOT;
     }
@@ -138,79 +148,185 @@ static enum by_added keep(struct by_step *step, const struct by_packet *packet,
     return BY_ADDED;
 }
 
-/* Adds the waiting payloads of `pair` to the chunk's sum, and `payload` unless it is NULL; its psum
- * has been checked. */
-static enum by_added fold(struct by_step *step, const struct by_packet *packet,
-                          const struct by_reducer *reducer, struct by_pair *pair, const uint8_t *payload)
-{
-    const struct by_entry *entry = packet->entry;
-    struct by_bank *bank = &step->engine->bank[packet->bank];
-    uint8_t *sum = by_bank_partial(step->engine, packet->bank);
-    size_t bytes = (size_t)bank->count * reducer->element_bytes;
-    const uint8_t *value[3];
-    uint32_t psum = payload ? packet->header.psum : 0;
-    unsigned count = 0;
-    int holds = 1;
+/* ---- sums ---- */
 
-    for (unsigned odd = 0; odd < 2; odd++)
-        if ((value[count] = waiting(step->engine, entry, pair, odd)) != NULL) {
-            psum += pair->psum[odd];
-            count++;
+/* The values of a run that are in turn. */
+struct given {
+    const struct by_packet *packet; /* the run */
+    uint64_t have;                  /* children that have contributed when it has been taken */
+    uint8_t first, end;             /* pairs that come in turn with it */
+    uint8_t checked;                /* the psums of its values in turn have been verified */
+    uint8_t at[BY_CHILDREN_MAX];    /* 1 + the index of the packet with a child's value in turn; 0: none */
+};
+
+/* What one pass adds. */
+struct turn {
+    struct by_terms terms;
+    uint32_t waited;              /* bit p: values of pair p have waited */
+    uint8_t child[BY_GATHER_MAX]; /* whose value each input is */
+};
+
+/* Returns the packet with the child's value, or NULL. */
+static const struct by_packet *packet_of(const struct given *given, uint32_t child)
+{
+    return given->at[child] > 0 ? &given->packet[given->at[child] - 1] : NULL;
+}
+
+static const struct by_pair *pair_of(const struct by_step *step, const struct given *given, uint32_t child)
+{
+    return by_pair_of(step->engine, given->packet->entry, given->packet->bank, child / 2);
+}
+
+/* Appends the values of pair `index` to the turn. Returns 0 when what waits is damaged. */
+static int put_pair(const struct by_step *step, const struct given *given, uint32_t index, struct turn *turn)
+{
+    struct by_terms *terms = &turn->terms;
+    uint32_t before = terms->inputs;
+
+    for (uint32_t child = 2 * index; child < 2 * index + 2; child++) {
+        const struct by_packet *packet = packet_of(given, child);
+        const uint8_t *payload = packet ? packet->payload : NULL;
+
+        if (!packet && index > 0 && given->have >> child & 1) {
+            const struct by_pair *pair = pair_of(step, given, child);
+
+            if (!is_sealed(pair))
+                return 0;
+            payload = waiting(step->engine, given->packet->entry, pair, child & 1);
+            turn->waited |= (uint32_t)(payload != NULL) << index;
         }
-    if (payload)
-        value[count++] = payload;
-    if (count == 2 && (bank->flags & BY_BANK_DATA)) {
-        holds = reducer->accumulate_pair(sum, value[0], value[1], psum, bank->count, &bank->psum);
-    } else if (count > 0) {
-        holds = reducer->psum(value[0], bytes) + (count > 1 ? reducer->psum(value[1], bytes) : 0) == psum;
-        if (bank->flags & BY_BANK_DATA)
-            holds &= reducer->accumulate(sum, value[0], bank->count, &bank->psum);
-        else
-            bank->psum = reducer->load(sum, value[0], bank->count);
-        if (count > 1)
-            holds &= reducer->accumulate(sum, value[1], bank->count, &bank->psum);
-    } else {
-        return BY_ADDED;
+        if (payload) { /* else the child has sent no data */
+            terms->in[terms->inputs] = payload;
+            turn->child[terms->inputs++] = (uint8_t)child;
+        }
     }
-    bank->flags |= BY_BANK_DATA;
-    leave(step->engine, entry, pair);
-    return holds ? BY_ADDED : BY_ADDED_TO_DAMAGE;
-}
-
-enum by_added by_pairs_take(struct by_step *step, const struct by_packet *packet,
-                            const struct by_reducer *reducer)
-{
-    const struct by_header *header = &packet->header;
-    const struct by_entry *entry = packet->entry;
-    uint32_t index = packet->child / 2u;
-    struct by_pair *pair = by_pair_of(step->engine, entry, packet->bank, index);
-    uint64_t have = step->engine->bank[packet->bank].have | UINT64_C(1) << packet->child;
-
-    if (!is_sealed(pair))
-        return BY_ADDED_TO_DAMAGE;
-    /* A payload that its producer may change is read once: it is copied here, and
-     * by_pairs_advance() adds the copy. */
-    if (packet->direct || packet->apart ||
-        (~have & (children_before(index) | children_of(entry, index))) != 0)
-        return keep(step, packet, reducer, pair);
-    if (reducer->psum(packet->payload, packet->bytes) != header->psum)
-        return BY_ADDED_NOT;
-    return fold(step, packet, reducer, pair, packet->payload);
-}
-
-int by_pairs_advance(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
-{
-    const struct by_entry *entry = packet->entry;
-    uint64_t missing = entry->all & ~step->engine->bank[packet->bank].have;
-    uint32_t index = packet->child / 2u;
-
-    if ((missing & (children_before(index) | children_of(entry, index))) != 0)
-        return 1;
-    for (index += index == 0; index < packet->pairs && (missing & children_of(entry, index)) == 0; index++) {
-        struct by_pair *pair = by_pair_of(step->engine, entry, packet->bank, index);
-
-        if (!is_sealed(pair) || fold(step, packet, reducer, pair, NULL) != BY_ADDED)
-            return 0;
-    }
+    terms->pairs |= (uint8_t)((terms->inputs == before + 2) << before);
     return 1;
+}
+
+/* Adds one turn to the sum. With BY_ADDED_NOT the bank still has no data, and *wrong is the index
+ * of the first packet whose psum is wrong. */
+static enum by_added add_turn(const struct by_step *step, const struct given *given, struct turn *turn,
+                              const struct by_reducer *reducer, uint32_t *wrong)
+{
+    struct by_bank *bank = &step->engine->bank[given->packet->bank];
+    uint8_t *partial = by_bank_partial(step->engine, given->packet->bank);
+    uint32_t guard = reducer->add_terms(partial, &turn->terms, bank->count), least = UINT32_MAX;
+
+    if (turn->terms.begun && turn->terms.before != bank->psum)
+        return BY_ADDED_TO_DAMAGE;
+    for (uint32_t k = 0; k < turn->terms.inputs; k++) {
+        uint32_t child = turn->child[k], psum = turn->terms.psum[k];
+        const struct by_packet *packet = packet_of(given, child);
+
+        if (!packet && psum != pair_of(step, given, child)->psum[child & 1])
+            return BY_ADDED_TO_DAMAGE;
+        if (packet && psum != packet->header.psum && !packet->direct && !given->checked &&
+            given->at[child] <= least)
+            least = given->at[child] - 1u;
+    }
+    if (least != UINT32_MAX) {
+        *wrong = least;
+        return BY_ADDED_NOT;
+    }
+    bank->psum = guard;
+    bank->flags |= BY_BANK_DATA;
+    return BY_ADDED;
+}
+
+/* Frees the places of a turn that has been added. */
+static void leave_places(const struct by_step *step, const struct by_packet *packet, uint32_t waited)
+{
+    for (; waited != 0; waited &= waited - 1)
+        leave(step->engine, packet->entry,
+              by_pair_of(step->engine, packet->entry, packet->bank, (uint32_t)__builtin_ctz(waited)));
+}
+
+/* Finds what is in turn with the first `count` packets of the run at `packet`. */
+static void find_turns(const struct by_step *step, const struct by_packet *packet, uint32_t count,
+                       struct given *given)
+{
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+
+    given->packet = packet;
+    given->have = bank->have;
+    given->first = (packet->entry->all & ~bank->have & 3) ? 0 : count_in_turn(packet, bank->have);
+    for (uint32_t i = 0; i < count; i++)
+        given->have |= by_child_bit(packet[i].child);
+    given->end = count_in_turn(packet, given->have);
+    /* as long as there is no value, a pass that is wrong does no harm */
+    given->checked =
+        (bank->flags & BY_BANK_DATA) || 2 * (uint32_t)(given->end - given->first) > BY_GATHER_MAX;
+    by_zero(given->at, sizeof(given->at));
+    for (uint32_t i = 0; i < count; i++)
+        if (packet[i].child / 2 < given->end && !(packet[i].header.flags & BY_FLAG_NODATA))
+            given->at[packet[i].child] = (uint8_t)(i + 1);
+}
+
+/*
+ * Verifies the psums of values in turn before the sum changes. A single restless value waits
+ * instead, so that what has been verified is added; in the first pair, it is added like those of
+ * other modes. With BY_ADDED_NOT *wrong is the index of the first packet that is not verified.
+ */
+static enum by_added check(struct by_step *step, uint32_t count, const struct by_reducer *reducer,
+                           struct given *given, uint32_t *wrong)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct by_packet *packet = &given->packet[i];
+
+        if (given->at[packet->child] == 0 || packet->direct)
+            continue;
+        if (is_restless(packet) && packet->child >= 2 && count == 1) {
+            given->at[packet->child] = 0;
+            return by_pairs_keep(step, packet, reducer);
+        }
+        if ((is_restless(packet) && count > 1) ||
+            reducer->psum(packet->payload, packet->bytes) != packet->header.psum) {
+            *wrong = i;
+            return BY_ADDED_NOT;
+        }
+    }
+    return BY_ADDED;
+}
+
+/* Sums what is in turn with the first `count` packets of a run. */
+static enum by_added sum(struct by_step *step, const struct by_packet *packet, uint32_t count,
+                         const struct by_reducer *reducer, struct given *given, uint32_t *wrong)
+{
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+    enum by_added added;
+
+    find_turns(step, packet, count, given);
+    *wrong = 0;
+    if (given->checked && (added = check(step, count, reducer, given, wrong)) != BY_ADDED)
+        return added;
+    for (uint32_t index = given->first; index < given->end;) {
+        struct turn turn;
+
+        turn.terms.begun = (bank->flags & BY_BANK_DATA) != 0;
+        turn.terms.inputs = turn.terms.pairs = turn.waited = 0;
+        for (; index < given->end && turn.terms.inputs + 2u <= BY_GATHER_MAX; index++)
+            if (!put_pair(step, given, index, &turn))
+                return BY_ADDED_TO_DAMAGE;
+        if (turn.terms.inputs == 0)
+            continue;
+        added = add_turn(step, given, &turn, reducer, wrong);
+        if (added != BY_ADDED)
+            return added;
+        leave_places(step, packet, turn.waited);
+    }
+    return BY_ADDED;
+}
+
+enum by_added by_pairs_sum(struct by_step *step, const struct by_packet *packet, uint32_t *count,
+                           const struct by_reducer *reducer, uint64_t *summed)
+{
+    enum by_added added;
+    struct given given;
+    uint32_t wrong;
+
+    while ((added = sum(step, packet, *count, reducer, &given, &wrong)) == BY_ADDED_NOT && *count > 1)
+        *count = wrong > 0 ? wrong : 1;
+    *summed = children_before(given.end);
+    return added;
 }

@@ -521,12 +521,17 @@ enum by_added { BY_ADDED = 1, BY_ADDED_NOT, BY_ADDED_TO_DAMAGE };
 /* pairs.c: mode DET, for packets with pairs > 1. */
 /* Frees all places, for a new entry. */
 void by_pairs_start(struct by_engine *engine, const struct by_entry *entry);
-/* Adds or keeps the payload of a child >= 2. */
-enum by_added by_pairs_take(struct by_step *step, const struct by_packet *packet,
+/*
+ * Adds, in their order, all values that can be added when *count packets of a run have arrived:
+ * theirs, and those that waited for them. *summed receives the children whose values need not wait.
+ * Lowers *count to the packets before the first with a wrong psum, but not to 0: BY_ADDED_NOT means
+ * that the psum of the only one is wrong, and that nothing has changed.
+ */
+enum by_added by_pairs_sum(struct by_step *step, const struct by_packet *packet, uint32_t *count,
+                           const struct by_reducer *reducer, uint64_t *summed);
+/* Checks the packet's value, and keeps it until its pair can be added. */
+enum by_added by_pairs_keep(struct by_step *step, const struct by_packet *packet,
                             const struct by_reducer *reducer);
-/* Adds the pairs that can be added now that the packet's child is in `have`. Returns 0 when memory
- * has changed. */
-int by_pairs_advance(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer);
 /* Discards the waiting payloads of the chunk in `bank`. */
 void by_pairs_clear(struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
 void by_pair_seal(struct by_pair *pair);

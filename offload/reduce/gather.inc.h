@@ -11,6 +11,19 @@
 /* Vectors of one input at a time (count): 128 bytes at most, which is what tail_* support. */
 #define GATHER_STEP (BY_VECTOR_BYTES == 64 ? 2u : 4u)
 
+/* Reads a block of halves into registers; returns the sum of its words. */
+WIDEN_LINKAGE by_words take_block(by_words held[BLOCK_VECTORS / 2], const void *in)
+{
+    by_words sum = {0};
+
+    for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
+        held[k] = ((const by_words_at *)in)[k];
+        BY_HOLD(held[k]);
+        sum += held[k];
+    }
+    return sum;
+}
+
 /* x op y; sums and products of floats without the NaN rule. */
 #define GATHER_SUM_F32(x, y)              ((x) + (y))
 #define GATHER_SUM_F64(x, y)              ((x) + (y))
@@ -159,7 +172,9 @@
 #define GATHER_F16(OP)  GATHER_WIDE(OP, F16)
 #define GATHER_BF16(OP) GATHER_WIDE(OP, BF16)
 
+#if BY_GATHERS
 #define GATHER(OP, NAME)        GATHER_##NAME(OP)
 #define X(NAME, C, FAMILY, ACC) BY_KERNEL_OPS_##FAMILY(GATHER, NAME)
 BY_KERNEL_TYPE_LIST(X)
 #undef X
+#endif

@@ -532,72 +532,15 @@ REST(BF16)
 #define ACCUMULATE_BF16(OP) ACCUMULATE_HALF_##OP(BF16)
 
 #if BY_VECTOR_BYTES >= 16
-#define ACCUMULATE_FLOAT_SUM(NAME)                                                                           \
-    ACCUMULATE_ARITHMETIC(SUM, +, NAME)                                                                      \
-    ACCUMULATE_PAIR_ARITHMETIC(SUM, +, NAME)
-#define ACCUMULATE_FLOAT_PROD(NAME)                                                                          \
-    ACCUMULATE_ARITHMETIC(PROD, *, NAME)                                                                     \
-    ACCUMULATE_PAIR_ARITHMETIC(PROD, *, NAME)
-#define ACCUMULATE_HALF_SUM(NAME)                                                                            \
-    ACCUMULATE_HALF_ARITHMETIC(SUM, +, NAME)                                                                 \
-    ACCUMULATE_PAIR_HALF_ARITHMETIC(SUM, +, NAME)
-#define ACCUMULATE_HALF_PROD(NAME)                                                                           \
-    ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)                                                                \
-    ACCUMULATE_PAIR_HALF_ARITHMETIC(PROD, *, NAME)
+#define ACCUMULATE_FLOAT_SUM(NAME)  ACCUMULATE_ARITHMETIC(SUM, +, NAME)
+#define ACCUMULATE_FLOAT_PROD(NAME) ACCUMULATE_ARITHMETIC(PROD, *, NAME)
+#define ACCUMULATE_HALF_SUM(NAME)   ACCUMULATE_HALF_ARITHMETIC(SUM, +, NAME)
+#define ACCUMULATE_HALF_PROD(NAME)  ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)
 #else
-/* The same, piece by piece; `take` copies up to 4 * BLOCK bytes of one input and returns their
- * psum. */
-#define ACCUMULATE_PAIR_PIECES(OP, SIGN, NAME, WIDE, EACH, TAKE)                                             \
-    static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
-                                             const void *restrict b, uint32_t psum, uint32_t count,          \
-                                             uint32_t *guard)                                                \
-    {                                                                                                        \
-        value_##WIDE pair[EACH], more[EACH];                                                                 \
-        struct tail all = {0, 0};                                                                            \
-        uint32_t found = 0;                                                                                  \
-        for (uint32_t i = 0; i < count; i += EACH) {                                                         \
-            uint32_t part = count - i < EACH ? count - i : EACH;                                             \
-            struct tail tail;                                                                                \
-            found += TAKE(NAME, pair, (const at_##NAME *)a + i, part);                                       \
-            found += TAKE(NAME, more, (const at_##NAME *)b + i, part);                                       \
-            for (uint32_t j = 0; j < part; j++)                                                              \
-                pair[j] = pair[j] SIGN more[j];                                                              \
-            tail = tail_##OP##_##WIDE((at_##WIDE *)acc + i, pair, part);                                     \
-            all.before += tail.before;                                                                       \
-            all.after += tail.after;                                                                         \
-        }                                                                                                    \
-        return guard_swap(guard, all.before, all.after) && found == psum;                                    \
-    }
-#define TAKE_SAME(NAME, to, from, count) psum_copy(to, from, (count) * sizeof(value_##NAME))
-#define ACCUMULATE_FLOAT_SUM(NAME)                                                                           \
-    ACCUMULATE_VECTORS(SUM, NAME)                                                                            \
-    ACCUMULATE_PAIR_PIECES(SUM, +, NAME, NAME, (4 * BLOCK / sizeof(value_##NAME)), TAKE_SAME)
-#define ACCUMULATE_FLOAT_PROD(NAME)                                                                          \
-    ACCUMULATE_VECTORS(PROD, NAME)                                                                           \
-    ACCUMULATE_PAIR_PIECES(PROD, *, NAME, NAME, (4 * BLOCK / sizeof(value_##NAME)), TAKE_SAME)
-/* bf16 keeps the order of a slot here: whole blocks use the same widening. */
-#define TAKE_HALF(NAME, to, from, count) take_##NAME(to, from, count)
-#define TAKER(NAME)                                                                                          \
-    static uint32_t take_##NAME(float *to, const void *from, uint32_t count)                                 \
-    {                                                                                                        \
-        value_##NAME held[BLOCK];                                                                            \
-        vector_F32 wide[BLOCK_VECTORS];                                                                      \
-        uint32_t sum = psum_copy(held, from, count * sizeof(value_##NAME));                                  \
-        if (count < BLOCK)                                                                                   \
-            return rest_##NAME((at_F32 *)to, held, count);                                                   \
-        WIDEN_VECTORS_##NAME(wide, held);                                                                    \
-        for (size_t k = 0; k < BLOCK; k++)                                                                   \
-            to[k] = ((const at_F32 *)wide)[k];                                                               \
-        return sum;                                                                                          \
-    }
-TAKER(F16)
-TAKER(BF16)
-#define ACCUMULATE_HALF_SUM(NAME)                                                                            \
-    ACCUMULATE_HALF(SUM, NAME)                                                                               \
-    ACCUMULATE_PAIR_PIECES(SUM, +, NAME, F32, BLOCK, TAKE_HALF)
-#define ACCUMULATE_HALF_PROD(NAME)                                                                           \
-    ACCUMULATE_HALF(PROD, NAME)                                                                              \
-    ACCUMULATE_PAIR_PIECES(PROD, *, NAME, F32, BLOCK, TAKE_HALF)
+#define ACCUMULATE_FLOAT_SUM(NAME)  ACCUMULATE_VECTORS(SUM, NAME)
+#define ACCUMULATE_FLOAT_PROD(NAME) ACCUMULATE_VECTORS(PROD, NAME)
+#define ACCUMULATE_HALF_SUM(NAME)   ACCUMULATE_HALF(SUM, NAME)
+#define ACCUMULATE_HALF_PROD(NAME)  ACCUMULATE_HALF(PROD, NAME)
 #endif
 #define ACCUMULATE_FLOAT_MIN(NAME) ACCUMULATE_VECTORS(MIN, NAME)
 #define ACCUMULATE_FLOAT_MAX(NAME) ACCUMULATE_VECTORS(MAX, NAME)
@@ -609,8 +552,11 @@ TAKER(BF16)
 BY_KERNEL_TYPE_LIST(X)
 #undef X
 
-#if BY_GATHERS
+#if BY_VECTOR_BYTES >= 16
 #include "offload/reduce/gather.inc.h"
+#endif
+#include "offload/reduce/terms.inc.h"
+#if BY_GATHERS
 #define GATHER_OF(OP, NAME) gather_##OP##_##NAME
 #else /* for small code */
 #define GATHER_OF(OP, NAME) NULL
@@ -618,21 +564,21 @@ BY_KERNEL_TYPE_LIST(X)
 
 /* ---- the table ---- */
 
-/* Pairs exist only for operators that depend on the order of operands. */
-#define PAIR_INTEGER(OP, NAME) NULL
-#define PAIR_FLOAT(OP, NAME)   PAIR_##OP(NAME)
-#define PAIR_HALF              PAIR_FLOAT
-#define PAIR_SUM(NAME)         accumulate_pair_SUM_##NAME
-#define PAIR_PROD(NAME)        accumulate_pair_PROD_##NAME
-#define PAIR_MIN(NAME)         NULL
-#define PAIR_MAX(NAME)         NULL
+/* Terms exist only for operators that depend on the order of operands. */
+#define TERMS_OF_INTEGER(OP, NAME) NULL
+#define TERMS_OF_FLOAT(OP, NAME)   TERMS_OF_##OP(NAME)
+#define TERMS_OF_HALF              TERMS_OF_FLOAT
+#define TERMS_OF_SUM(NAME)         add_terms_SUM_##NAME
+#define TERMS_OF_PROD(NAME)        add_terms_PROD_##NAME
+#define TERMS_OF_MIN(NAME)         NULL
+#define TERMS_OF_MAX(NAME)         NULL
 
 #define ENTRY_AT(ROW, COLUMN, OP, NAME, FAMILY, ACC)                                                         \
     [ROW][COLUMN] = {.element_bytes = sizeof(value_##NAME),                                                  \
                      .acc_bytes = sizeof(value_##ACC),                                                       \
                      .load = load_##NAME,                                                                    \
                      .accumulate = accumulate_##OP##_##NAME,                                                 \
-                     .accumulate_pair = PAIR_##FAMILY(OP, NAME),                                             \
+                     .add_terms = TERMS_OF_##FAMILY(OP, NAME),                                               \
                      .gather = GATHER_OF(OP, NAME),                                                          \
                      .store = store_##NAME,                                                                  \
                      .psum = psum,                                                                           \

@@ -28,14 +28,24 @@
 /* Instruction sets, best last. The shell detects the processor's and passes it to the core. */
 enum by_isa { BY_ISA_SCALAR = 1, BY_ISA_AVX2, BY_ISA_AVX512, BY_ISA_NEON, BY_ISA_COUNT };
 
-/* Maximum inputs of `gather` (count), and whether this build has it: one without vectors must be
- * small, and NEON's has not been measured and needs too much stack. */
+/* Maximum inputs of `gather` and `add_terms` (count), and whether this build has `gather`: one without
+ * vectors must be small, and NEON's has not been measured and needs too much stack. */
 #define BY_GATHER_MAX 8u
 #ifdef __SSE2__
 #define BY_GATHERS 1
 #else
 #define BY_GATHERS 0
 #endif
+
+/* The terms t[0], t[1] ... of add_terms: values in wire format, or pairs of them. */
+struct by_terms {
+    const void *in[BY_GATHER_MAX];
+    uint32_t psum[BY_GATHER_MAX]; /* out: that of each input */
+    uint32_t before;              /* out: the guard that acc had, if `begun` */
+    uint8_t inputs;               /* 1 to BY_GATHER_MAX */
+    uint8_t pairs;                /* bit k: the term is in[k] op in[k + 1], not in[k] alone */
+    uint8_t begun;                /* acc holds the value before t[0]; 0: it holds none */
+};
 
 struct by_reducer {
     uint8_t element_bytes; /* on the wire */
@@ -49,11 +59,6 @@ struct by_reducer {
     /* acc[i] = acc[i] op in[i]. Returns 1 when acc matched *guard; 0 when its memory has changed,
      * and the value is invalid. Updates *guard to the new values. */
     int (*accumulate)(void *restrict acc, const void *restrict in, uint32_t count, uint32_t *guard);
-    /* acc[i] = acc[i] op (a[i] op b[i]), in one pass; a and b may be exchanged. Only for sums and
-     * products of floats, else NULL. `psum` is the psum of a plus that of b. Returns 1 when a and b
-     * still match it and acc matches *guard; with 0 acc is invalid. */
-    int (*accumulate_pair)(void *restrict acc, const void *restrict a, const void *restrict b, uint32_t psum,
-                           uint32_t count, uint32_t *guard);
     /*
      * acc[i] = in[0][i] op in[1][i] op ..., in this order, for 2 to BY_GATHER_MAX inputs in one
      * pass; the previous contents of acc are not read. Has the bits of load and accumulate. Writes
@@ -61,6 +66,13 @@ struct by_reducer {
      */
     uint32_t (*gather)(void *restrict acc, const void *const *in, uint32_t inputs, uint32_t count,
                        uint32_t *restrict psums);
+    /*
+     * acc[i] = acc[i] op t[0][i] op t[1][i] ..., in this order and in one pass, or without acc unless
+     * `begun`. A value that is alone keeps its bits, as in load; otherwise the result has the bits of
+     * accumulations in acc's type. Writes the psums found, and returns the guard. Reads each input
+     * once. Only for sums and products of floats, else NULL.
+     */
+    uint32_t (*add_terms)(void *restrict acc, struct by_terms *restrict terms, uint32_t count);
     /* Turns acc into wire elements in place (a no-op except for f16 and bf16). Updates *guard to
      * their psum; returns 1 or 0 as above. */
     int (*store)(void *acc, uint32_t count, uint32_t *guard);

@@ -74,53 +74,6 @@ struct sums_tally {
                           SETTLED(NAME, acc, count / each * each, &tally) + tail.after);                     \
     }
 
-/* Adds a pair in registers and then to the slot. The value that waited in memory is checked on the
- * way. */
-#define ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                       \
-    static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
-                                             const void *restrict b, uint32_t psum, uint32_t count,          \
-                                             uint32_t *guard)
-
-#define ACCUMULATE_PAIR_ARITHMETIC(OP, SIGN, NAME)                                                           \
-    ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                           \
-    {                                                                                                        \
-        const size_t each = 2 * BY_VECTOR_BYTES / sizeof(value_##NAME), rest = count % each;                 \
-        uint8_t *at = acc;                                                                                   \
-        const uint8_t *first = a, *second = b;                                                               \
-        by_words waited[2] = {{0}, {0}};                                                                     \
-        struct sums_tally tally = {.unordered = {0}};                                                        \
-        struct tail tail = {0, 0};                                                                           \
-        uint32_t found = 0;                                                                                  \
-        for (size_t steps = count / each; steps > 0; steps--) {                                              \
-            vector_##NAME a0 = *(const vector_at_##NAME *)first;                                             \
-            vector_##NAME a1 = *(const vector_at_##NAME *)(first + BY_VECTOR_BYTES);                         \
-            vector_##NAME b0 = *(const vector_at_##NAME *)second;                                            \
-            vector_##NAME b1 = *(const vector_at_##NAME *)(second + BY_VECTOR_BYTES);                        \
-            BY_HOLD(a0);                                                                                     \
-            BY_HOLD(a1);                                                                                     \
-            BY_HOLD(b0);                                                                                     \
-            BY_HOLD(b1);                                                                                     \
-            waited[0] += (by_words)a0 + (by_words)b0;                                                        \
-            waited[1] += (by_words)a1 + (by_words)b1;                                                        \
-            STEP(SIGN, NAME, at, a0 SIGN b0, a1 SIGN b1, &tally);                                            \
-            at += 2 * BY_VECTOR_BYTES;                                                                       \
-            first += 2 * BY_VECTOR_BYTES;                                                                    \
-            second += 2 * BY_VECTOR_BYTES;                                                                   \
-        }                                                                                                    \
-        if (rest != 0) {                                                                                     \
-            value_##NAME pair[2 * BY_VECTOR_BYTES / sizeof(value_##NAME)];                                   \
-            value_##NAME more[2 * BY_VECTOR_BYTES / sizeof(value_##NAME)];                                   \
-            found = psum_copy(pair, first, rest * sizeof(value_##NAME)) +                                    \
-                    psum_copy(more, second, rest * sizeof(value_##NAME));                                    \
-            for (size_t i = 0; i < rest; i++)                                                                \
-                pair[i] = pair[i] SIGN more[i];                                                              \
-            tail = tail_##OP##_##NAME(at, pair, rest);                                                       \
-        }                                                                                                    \
-        return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
-                          SETTLED(NAME, acc, count / each * each, &tally) + tail.after) &&                   \
-               found + by_words_total(waited[0] + waited[1]) == psum;                                        \
-    }
-
 /*
  * Halves: BLOCK elements at a time are widened into vectors of f32, which are combined with those
  * of the slot. bf16 in a slot has its own order (kernels.inc.h), so that a shift and a mask suffice
@@ -148,50 +101,4 @@ struct sums_tally {
         }                                                                                                    \
         return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
                           SETTLED(F32, acc, i, &tally) + tail.after);                                        \
-    }
-
-/* Reads a block of halves into registers; returns the sum of its words. */
-WIDEN_LINKAGE by_words take_block(by_words held[BLOCK_VECTORS / 2], const void *in)
-{
-    by_words sum = {0};
-
-    for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
-        held[k] = ((const by_words_at *)in)[k];
-        BY_HOLD(held[k]);
-        sum += held[k];
-    }
-    return sum;
-}
-
-#define ACCUMULATE_PAIR_HALF_ARITHMETIC(OP, SIGN, NAME)                                                      \
-    ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                           \
-    {                                                                                                        \
-        uint8_t *at = acc;                                                                                   \
-        const at_##NAME *first = a, *second = b;                                                             \
-        size_t i = 0;                                                                                        \
-        struct sums_tally tally = {.unordered = {0}};                                                        \
-        struct tail tail = {0, 0};                                                                           \
-        by_words waited = {0};                                                                               \
-        uint32_t found = 0;                                                                                  \
-        for (; count - i >= BLOCK; i += BLOCK) {                                                             \
-            vector_F32 wide[BLOCK_VECTORS], more[BLOCK_VECTORS];                                             \
-            by_words held[BLOCK_VECTORS / 2], held_more[BLOCK_VECTORS / 2];                                  \
-            waited += take_block(held, first + i) + take_block(held_more, second + i);                       \
-            WIDEN_VECTORS_##NAME(wide, held);                                                                \
-            WIDEN_VECTORS_##NAME(more, held_more);                                                           \
-            for (size_t k = 0; k < BLOCK_VECTORS; k += 2)                                                    \
-                STEP(SIGN, F32, at + k * BY_VECTOR_BYTES, wide[k] SIGN more[k],                              \
-                     wide[k + 1] SIGN more[k + 1], &tally);                                                  \
-            at += BLOCK * 4;                                                                                 \
-        }                                                                                                    \
-        if (i < count) {                                                                                     \
-            float pair[BLOCK], more[BLOCK];                                                                  \
-            found = rest_##NAME(pair, first + i, count - i) + rest_##NAME(more, second + i, count - i);      \
-            for (size_t j = 0; j < count - i; j++)                                                           \
-                pair[j] = pair[j] SIGN more[j];                                                              \
-            tail = tail_##OP##_F32(at, pair, count - i);                                                     \
-        }                                                                                                    \
-        return guard_swap(guard, by_words_total(tally.before[0] + tally.before[1]) + tail.before,            \
-                          SETTLED(F32, acc, i, &tally) + tail.after) &&                                      \
-               found + by_words_total(waited) == psum;                                                       \
     }

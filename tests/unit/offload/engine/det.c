@@ -347,14 +347,13 @@ static int accumulate_disturbed(void *restrict acc, const void *restrict in, uin
     return holds;
 }
 
-static int accumulate_pair_disturbed(void *restrict acc, const void *restrict a, const void *restrict b,
-                                     uint32_t psum, uint32_t count, uint32_t *guard)
+static uint32_t add_terms_disturbed(void *restrict acc, struct by_terms *restrict terms, uint32_t count)
 {
-    int holds = undisturbed->accumulate_pair(acc, a, b, psum, count, guard);
+    uint32_t guard = undisturbed->add_terms(acc, terms, count);
 
-    disturb(a);
-    disturb(b);
-    return holds;
+    for (uint32_t i = 0; i < terms->inputs; i++)
+        disturb(terms->in[i]);
+    return guard;
 }
 
 static uint32_t psum_disturbed(const void *data, size_t bytes)
@@ -382,7 +381,7 @@ static void disturb_kernels(struct by_reducer *kernels)
     *kernels = *undisturbed;
     kernels->load = load_disturbed;
     kernels->accumulate = accumulate_disturbed;
-    kernels->accumulate_pair = accumulate_pair_disturbed;
+    kernels->add_terms = add_terms_disturbed;
     kernels->psum = psum_disturbed;
     kernels->psum_copy = psum_copy_disturbed;
     *used = kernels;

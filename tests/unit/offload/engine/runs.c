@@ -280,11 +280,187 @@ static void a_damaged_value_among_others_of_its_chunk_is_lost_alone(void **state
     rig_close(&rig);
 }
 
+/* ---- mode DET ---- */
+
+#define DET_COUNT  45u /* elements: of f16 and bf16 a whole block and a rest */
+#define DET_CHUNKS 24u /* for each number of children */
+#define DET_BYTES  (8u * DET_COUNT)
+
+/* A chunk of mode DET: what each child contributes, and the packets in the order of their arrival. */
+struct runs_chunk {
+    uint8_t op, dtype;
+    unsigned children;
+    uint64_t data; /* children that contribute values */
+    uint8_t value[BY_CHILDREN_MAX][DET_BYTES];
+    uint8_t right[DET_BYTES]; /* the sum as it leaves the node */
+    uint8_t packet[2 * BY_CHILDREN_MAX][BY_WIRE_HEADER_BYTES + DET_BYTES];
+    struct by_rx rx[2 * BY_CHILDREN_MAX];
+    uint32_t count;
+};
+
+/* Values at which the order, the sign of a zero or the bits of a NaN are visible, and others. */
+static void draw_value(uint8_t *value, unsigned dtype)
+{
+    static const uint32_t special[] = {0x00000000, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                       0xffc12345, 0x7f812345, 0x00000001, 0x7f7fffff, 0x33800000};
+    unsigned size = by_dtype_bytes(dtype);
+
+    for (unsigned i = 0; i < DET_COUNT; i++) {
+        uint32_t bits = below(8) == 0 ? special[below(sizeof(special) / sizeof(*special))]
+                                      : (uint32_t)by_prng_next(&prng) % 0x08000000u + 0x3c000000u;
+        uint64_t element = bits;
+
+        if (dtype == BY_DTYPE_F64) /* the same exponent, fraction and sign, and more digits */
+            element = (uint64_t)(bits & 0x80000000u) << 32 | (uint64_t)(bits & 0x7fffffffu) << 29 |
+                      ((bits & 0x7f800000u) == 0x7f800000u ? UINT64_C(0x7ff0000000000000) : below(1u << 29));
+        else if (dtype == BY_DTYPE_BF16)
+            element = bits >> 16;
+        else if (dtype == BY_DTYPE_F16)
+            element = (bits & 0x80000000u) >> 16 | (bits >> 13 & 0x7fffu);
+        memcpy(value + i * size, &element, size);
+    }
+}
+
+/* Adds one pair after another by the scalar kernels. */
+static void sum_pairs(struct runs_chunk *chunk)
+{
+    static uint8_t pair[8 * DET_COUNT], acc[8 * DET_COUNT];
+    const struct by_reducer *scalar = by_reducer_get(BY_ISA_SCALAR, chunk->op, chunk->dtype);
+    const struct by_reducer *fold =
+        by_reducer_get(BY_ISA_SCALAR, chunk->op, scalar->acc_bytes == 4 ? BY_DTYPE_F32 : chunk->dtype);
+    uint32_t guard = 0, pair_guard = 0;
+    int begun = 0;
+
+    for (unsigned p = 0; 2 * p < chunk->children; p++) {
+        int held = 0;
+
+        for (unsigned c = 2 * p; c < 2 * p + 2 && c < chunk->children; c++) {
+            if (!(chunk->data >> c & 1))
+                continue;
+            if (held)
+                assert_true(scalar->accumulate(pair, chunk->value[c], DET_COUNT, &pair_guard));
+            else
+                pair_guard = scalar->load(pair, chunk->value[c], DET_COUNT);
+            held = 1;
+        }
+        if (held && begun) {
+            assert_true(fold->accumulate(acc, pair, DET_COUNT, &guard));
+        } else if (held) {
+            memcpy(acc, pair, sizeof(acc));
+            guard = pair_guard;
+            begun = 1;
+        }
+    }
+    assert_true(scalar->store(acc, DET_COUNT, &guard));
+    memcpy(chunk->right, acc, (size_t)DET_COUNT * scalar->element_bytes);
+}
+
+static void put_packet(struct runs_chunk *chunk, const struct rig_entry *entry, unsigned child, uint32_t seq,
+                       int damaged)
+{
+    uint8_t *data = chunk->packet[chunk->count];
+    int empty = !(chunk->data >> child & 1);
+    struct rig_packet packet =
+        empty ? rig_credit(entry, child, seq, DET_COUNT, 0) : rig_contrib(entry, child, seq, NULL, DET_COUNT);
+    uint16_t bytes = empty ? 0 : (uint16_t)(DET_COUNT * by_dtype_bytes(chunk->dtype));
+    struct by_rx *rx = &chunk->rx[chunk->count++];
+
+    packet.header.op = chunk->op;
+    packet.header.dtype = chunk->dtype;
+    packet.header.mode = BY_MODE_DET;
+    packet.header.psum = by_psum(chunk->value[child], bytes) + (damaged && !empty);
+    memcpy(data + BY_WIRE_HEADER_BYTES, chunk->value[child], bytes);
+    by_header_encode(&packet.header, data);
+    *rx = (struct by_rx){.data = data,
+                         .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes),
+                         .port = packet.port,
+                         .src_ip = packet.src_ip,
+                         .dst_ip = packet.dst_ip,
+                         .payload = bytes > 0 && below(6) == 0 ? data + BY_WIRE_HEADER_BYTES : NULL,
+                         .direct = !damaged && below(6) == 0};
+}
+
+/* Draws the contributions of a chunk, which arrive in any order; some arrive damaged first. */
+static void draw_chunk(struct runs_chunk *chunk, const struct rig_entry *entry, uint32_t seq)
+{
+    static const uint8_t dtypes[] = {BY_DTYPE_F16, BY_DTYPE_BF16, BY_DTYPE_F32, BY_DTYPE_F64};
+    unsigned order[BY_CHILDREN_MAX];
+
+    chunk->op = seq % 2 ? BY_OP_PROD : BY_OP_SUM;
+    chunk->dtype = dtypes[seq / 2 % 4];
+    chunk->children = entry->children;
+    chunk->count = 0;
+    chunk->data = below(3) == 0 ? by_prng_next(&prng) | UINT64_C(1) << below(entry->children) : UINT64_MAX;
+    for (unsigned c = 0; c < entry->children; c++) {
+        unsigned place = below(c + 1);
+
+        order[c] = order[place];
+        order[place] = c;
+        draw_value(chunk->value[c], chunk->dtype);
+    }
+    if (below(4) == 0) /* in order */
+        for (unsigned c = 0; c < entry->children; c++)
+            order[c] = c;
+    for (unsigned i = 0; i < entry->children; i++) {
+        int twice = below(12) == 0 && chunk->data >> order[i] & 1;
+
+        if (twice)
+            put_packet(chunk, entry, order[i], seq, 1);
+        put_packet(chunk, entry, order[i], seq, 0);
+    }
+    sum_pairs(chunk);
+}
+
+static void runs_in_any_order_and_parts_have_the_bits_of_pairs_that_are_added_one_by_one(void **state)
+{
+    static struct runs_chunk chunk;
+    const char *text = getenv("BY_TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
+    static struct runs_side side;
+
+    (void)state;
+    printf("replay: BY_TEST_SEED=%llu build/release/tests/unit-engine-runs\n", (unsigned long long)seed);
+    prng = (struct by_prng){seed};
+    for (unsigned children = 3; children <= BY_CHILDREN_MAX; children++) {
+        struct rig_entry entry = {.job = 1,
+                                  .gen = 1,
+                                  .root = 1,
+                                  .children = (uint16_t)children,
+                                  .window = 4,
+                                  .depth = (uint8_t)by_image_det_depth(children)};
+
+        rig_start(&side.rig, &entry, 1);
+        for (uint32_t seq = 0; seq < DET_CHUNKS; seq++) {
+            draw_chunk(&chunk, &entry, seq);
+            side.count = 0;
+            for (uint32_t done = 0; done < chunk.count;) {
+                uint32_t most = below(3) == 0 ? chunk.count : 1 + below(12);
+
+                most = most < chunk.count - done ? most : chunk.count - done;
+                done += by_engine_step(side.rig.engine, side.rig.now_ns, chunk.rx + done, most, side.rig.tx,
+                                       RIG_TX, &side.rig.tx_count);
+                collect(&side);
+            }
+            assert_int_equal(side.count, children);
+            for (unsigned c = 0; c < children; c++)
+                if (side.action[c].bytes > 0 &&
+                    memcmp(side.action[c].payload, chunk.right, side.action[c].bytes))
+                    fail_msg("%u children, chunk %u: %s of %s differs at child %u", children, seq,
+                             by_op_name(chunk.op), by_dtype_name(chunk.dtype), c);
+            release(&side);
+        }
+        assert_int_equal(by_engine_counters(side.rig.engine)->alarm_memory, 0);
+        assert_true(by_engine_counters(side.rig.engine)->drop_psum > 0 || children < 16);
+        rig_close(&side.rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_of_many_packets_is_as_many_steps_of_one),
         cmocka_unit_test(a_damaged_value_among_others_of_its_chunk_is_lost_alone),
+        cmocka_unit_test(runs_in_any_order_and_parts_have_the_bits_of_pairs_that_are_added_one_by_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

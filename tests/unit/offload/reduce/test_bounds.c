@@ -35,25 +35,31 @@ static int is_half(const struct wide_format *f)
     return f->dtype == BY_DTYPE_F16 || f->dtype == BY_DTYPE_BF16;
 }
 
-/* Adds `count` children in the given order. In mode DET, adds pairs of them, each in one pass over
- * the sum. */
+/* Adds `count` children in the given order. In mode DET, adds pairs of them, as many in one pass as
+ * fit. */
 static void add_node(unsigned isa, const struct wide_format *f, const struct partial *child[], unsigned count,
                      int det, struct partial *sum)
 {
     const struct by_reducer *reducer = by_reducer_get(isa, BY_OP_SUM, f->dtype);
     size_t bytes = (size_t)COUNT * reducer->element_bytes;
     static uint8_t acc[COUNT * 8];
-    uint32_t guard = reducer->load(acc, child[0]->bytes, COUNT);
+    struct by_terms terms = {.inputs = 0};
+    uint32_t guard = 0;
 
     sum->additions = sum->roundings = 0;
     for (unsigned c = 0; c < count; c++) {
-        if (c > 1 && c % 2 != 0 && det)
-            assert_true(reducer->accumulate_pair(acc, child[c - 1]->bytes, child[c]->bytes,
-                                                 reducer->psum(child[c - 1]->bytes, bytes) +
-                                                     reducer->psum(child[c]->bytes, bytes),
-                                                 COUNT, &guard));
-        else if (c == 1 || (c > 1 && (!det || c + 1 == count)))
+        if (det) {
+            terms.pairs |= (uint8_t)((c + 1 < count && c % 2 == 0) << terms.inputs);
+            terms.in[terms.inputs++] = child[c]->bytes;
+            if (terms.inputs == BY_GATHER_MAX || c + 1 == count) {
+                guard = reducer->add_terms(acc, &terms, COUNT);
+                terms = (struct by_terms){.begun = 1};
+            }
+        } else if (c == 0) {
+            guard = reducer->load(acc, child[0]->bytes, COUNT);
+        } else {
             assert_true(reducer->accumulate(acc, child[c]->bytes, COUNT, &guard));
+        }
         if (child[c]->additions > sum->additions)
             sum->additions = child[c]->additions;
         if (child[c]->roundings > sum->roundings)

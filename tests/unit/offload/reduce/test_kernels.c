@@ -16,7 +16,8 @@ static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 
 #define COUNTS    (sizeof(counts) / sizeof(counts[0]))
 #define COUNT_MAX 2048u
 #define GUARD     64u
-#define ROUNDS    3u /* contributions: one load, then accumulates */
+#define ROUNDS    3u  /* contributions: one load, then accumulates */
+#define TERMS_MAX 64u /* as many as a node of mode DET has children */
 
 /* Each defined pair of `op` and `dtype`. */
 #define FOR_EACH_PAIR(op, dtype)                                                                             \
@@ -230,69 +231,142 @@ static void all_instruction_sets_give_the_same_bits(void **state)
     }
 }
 
-/* Returns 1 if accumulate_pair gives the bits of two separate additions by the scalar kernels, and
- * then detects each flipped bit of the waiting value and of the slot. */
-static int pair_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, size_t offset,
-                    struct by_prng *prng)
+/* Values that are added in several calls of add_terms, and what they add up to. */
+struct terms_case {
+    unsigned op, dtype;
+    uint32_t count; /* elements */
+    size_t offset;  /* of each input in its allocation */
+    uint32_t inputs;
+    uint64_t pairs; /* bit k: inputs k and k + 1 are one term */
+    uint8_t *in[TERMS_MAX];
+    uint8_t right[COUNT_MAX * 8 + GUARD];
+    uint32_t right_guard;
+};
+
+/* Draws the inputs, and adds them one pair after another by the scalar kernels. */
+static void terms_draw(struct terms_case *with, struct by_prng *prng)
 {
-    static uint8_t right[COUNT_MAX * 8 + GUARD], acc[COUNT_MAX * 8 + GUARD], pair[COUNT_MAX * 8];
-    const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
-    const struct by_reducer *scalar = by_reducer_get(BY_ISA_SCALAR, op, dtype);
+    static uint8_t pair[COUNT_MAX * 8];
+    const struct by_reducer *scalar = by_reducer_get(BY_ISA_SCALAR, with->op, with->dtype);
     const struct by_reducer *fold =
-        by_reducer_get(BY_ISA_SCALAR, op, reducer->acc_bytes == 4 ? BY_DTYPE_F32 : dtype);
-    uint8_t *in[3];
-    size_t bytes = (size_t)count * reducer->element_bytes, span = (size_t)count * reducer->acc_bytes;
-    uint32_t guard, pair_guard, right_guard, waited;
-    int same;
+        by_reducer_get(BY_ISA_SCALAR, with->op, scalar->acc_bytes == 4 ? BY_DTYPE_F32 : with->dtype);
 
-    for (unsigned i = 0; i < 3; i++)
-        in[i] = contribution_draw(prng, dtype, count, offset);
-    memset(right, 0xa5, sizeof(right));
-    right_guard = scalar->load(right, in[0] + offset, count);
-    memcpy(acc, right, sizeof(acc));
-    guard = right_guard;
-    pair_guard = scalar->load(pair, in[1] + offset, count);
-    same = scalar->accumulate(pair, in[2] + offset, count, &pair_guard) &&
-           fold->accumulate(right, pair, count, &right_guard);
-    waited = oracle_psum(in[1] + offset, bytes) + oracle_psum(in[2] + offset, bytes);
-    same &= reducer->accumulate_pair(acc, in[1] + offset, in[2] + offset, waited, count, &guard) &&
-            guard == right_guard && memcmp(acc, right, sizeof(acc)) == 0;
-    if (count > 0) {
-        size_t bit = by_prng_below(prng, 8 * bytes);
-        uint8_t *flipped = in[1 + bit % 2] + offset + bit / 8;
+    with->inputs = 1 + (uint32_t)by_prng_below(prng, by_prng_below(prng, 4) == 0 ? TERMS_MAX : 12);
+    with->pairs = 0;
+    memset(with->right, 0xa5, sizeof(with->right));
+    for (uint32_t k = 0; k < with->inputs; k++)
+        with->in[k] = contribution_draw(prng, with->dtype, with->count, with->offset);
+    for (uint32_t k = 0; k < with->inputs; k++) {
+        uint32_t pair_guard = scalar->load(pair, with->in[k] + with->offset, with->count);
+        int alone = 1;
 
-        *flipped ^= (uint8_t)(1u << bit % 8);
-        same &= !reducer->accumulate_pair(acc, in[1] + offset, in[2] + offset, waited, count, &guard);
-        *flipped ^= (uint8_t)(1u << bit % 8);
-        guard = oracle_psum(acc, span);
-        bit = by_prng_below(prng, 8 * span);
-        acc[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        same &= !reducer->accumulate_pair(acc, in[1] + offset, in[2] + offset, waited, count, &guard);
+        if (k + 1 < with->inputs && by_prng_below(prng, 4) > 0) {
+            with->pairs |= UINT64_C(1) << k++;
+            alone = 0;
+            assert_true(scalar->accumulate(pair, with->in[k] + with->offset, with->count, &pair_guard));
+        }
+        if (k == (alone ? 0u : 1u)) {
+            memcpy(with->right, pair, (size_t)with->count * scalar->acc_bytes);
+            with->right_guard = pair_guard;
+        } else {
+            assert_true(fold->accumulate(with->right, pair, with->count, &with->right_guard));
+        }
     }
-    for (unsigned i = 0; i < 3; i++)
-        free(in[i]);
-    return same;
 }
 
-static void a_pair_in_one_pass_has_the_bits_of_two_additions(void **state)
+/* Returns 1 if add_terms gives the same bits, in calls of random lengths, together with the guards
+ * and psums, and writes nothing behind the slot. */
+static int terms_run(unsigned isa, const struct terms_case *with, struct by_prng *prng)
 {
+    static uint8_t acc[COUNT_MAX * 8 + GUARD];
+    const struct by_reducer *reducer = by_reducer_get(isa, with->op, with->dtype);
+    uint32_t guard = 0;
+    int same = 1;
+
+    memset(acc, 0xa5, sizeof(acc));
+    for (uint32_t k = 0, first; k < with->inputs;) {
+        uint32_t most = 2 + (uint32_t)by_prng_below(prng, BY_GATHER_MAX - 1);
+        struct by_terms terms = {.begun = k > 0};
+        uint32_t before;
+
+        for (first = k; k < with->inputs && terms.inputs + 1 + (with->pairs >> k & 1) <= most;) {
+            terms.pairs |= (uint8_t)((with->pairs >> k & 1) << terms.inputs);
+            for (unsigned both = 1 + (with->pairs >> k & 1); both > 0; both--)
+                terms.in[terms.inputs++] = with->in[k++] + with->offset;
+        }
+        before = guard;
+        guard = reducer->add_terms(acc, &terms, with->count);
+        same &= first == 0 || terms.before == before;
+        same &= guard == oracle_psum(acc, (size_t)with->count * reducer->acc_bytes);
+        for (uint32_t i = 0; i < terms.inputs; i++)
+            same &= terms.psum[i] == oracle_psum(with->in[first + i] + with->offset,
+                                                 (size_t)with->count * reducer->element_bytes);
+    }
+    return same && guard == with->right_guard && memcmp(acc, with->right, sizeof(acc)) == 0;
+}
+
+static void terms_in_one_pass_have_the_bits_of_pairs_that_are_added_one_by_one(void **state)
+{
+    static struct terms_case with;
     struct by_prng prng = {seed_get()};
     uint64_t seed = prng.state;
 
     (void)state;
+    FOR_EACH_PAIR(op, dtype)
+    for (size_t i = 0; i < 3 * COUNTS; i++) {
+        with.op = op;
+        with.dtype = dtype;
+        with.count = counts[i % COUNTS];
+        with.offset = i % 4;
+        if (!by_reduction_is_ordered(op, dtype))
+            continue;
+        terms_draw(&with, &prng);
+        FOR_EACH_ISA(isa)
+        if (!terms_run(isa, &with, &prng)) {
+            seed_print("reduce-kernels", seed);
+            fail_msg("%s %s %s: %u terms of %u elements at offset %zu", by_isa_name(isa), by_op_name(op),
+                     by_dtype_name(dtype), with.inputs, with.count, with.offset);
+        }
+        for (uint32_t k = 0; k < with.inputs; k++)
+            free(with.in[k]);
+    }
     FOR_EACH_ISA(isa)
     FOR_EACH_PAIR(op, dtype)
-    {
-        int ordered = by_reduction_is_ordered(op, dtype);
+    assert_int_equal(by_reducer_get(isa, op, dtype)->add_terms != NULL, by_reduction_is_ordered(op, dtype));
+}
 
-        assert_int_equal(by_reducer_get(isa, op, dtype)->accumulate_pair != NULL, ordered);
-        for (size_t i = 0; ordered && i < COUNTS; i++)
-            for (size_t offset = 0; offset < 4; offset++)
-                if (!pair_run(isa, op, dtype, counts[i], offset, &prng)) {
-                    seed_print("reduce-kernels", seed);
-                    fail_msg("%s %s %s: a pair of %u elements at offset %zu", by_isa_name(isa),
-                             by_op_name(op), by_dtype_name(dtype), counts[i], offset);
-                }
+/* What changed in memory is visible in the psums of the inputs, and in the guard that the slot had. */
+static void terms_show_each_flipped_bit_of_an_input_and_of_the_slot(void **state)
+{
+    struct by_prng prng = {seed_get()};
+
+    (void)state;
+    FOR_EACH_ISA(isa)
+    FOR_EACH_PAIR(op, dtype)
+    for (unsigned run = 0; by_reduction_is_ordered(op, dtype) && run < 40; run++) {
+        const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+        uint32_t count = counts[1 + run % (COUNTS - 1)], which = run % 4;
+        struct by_terms terms = {.inputs = 3, .pairs = 2, .begun = 1};
+        static uint8_t acc[COUNT_MAX * 8];
+        size_t bytes = (size_t)count * reducer->element_bytes, span = (size_t)count * reducer->acc_bytes;
+        uint8_t *in[3], *flipped;
+        uint32_t psum[3], guard;
+        size_t bit;
+
+        for (unsigned k = 0; k < 3; k++) {
+            terms.in[k] = in[k] = contribution_draw(&prng, dtype, count, 0);
+            psum[k] = oracle_psum(in[k], bytes);
+        }
+        guard = reducer->load(acc, in[0], count);
+        bit = by_prng_below(&prng, 8 * (which < 3 ? bytes : span));
+        flipped = (which < 3 ? in[which] : acc) + bit / 8;
+        *flipped ^= (uint8_t)(1u << bit % 8);
+        reducer->add_terms(acc, &terms, count);
+        assert_int_equal(terms.before != guard, which == 3);
+        for (unsigned k = 0; k < 3; k++) {
+            assert_int_equal(terms.psum[k] != psum[k], which == k);
+            free(in[k]);
+        }
     }
 }
 
@@ -522,7 +596,8 @@ int main(void)
         cmocka_unit_test(every_pair_matches_the_oracle),
         cmocka_unit_test(every_pair_of_special_values_matches_the_oracle),
         cmocka_unit_test(all_instruction_sets_give_the_same_bits),
-        cmocka_unit_test(a_pair_in_one_pass_has_the_bits_of_two_additions),
+        cmocka_unit_test(terms_in_one_pass_have_the_bits_of_pairs_that_are_added_one_by_one),
+        cmocka_unit_test(terms_show_each_flipped_bit_of_an_input_and_of_the_slot),
         cmocka_unit_test(a_gather_has_the_bits_of_a_load_and_accumulations),
         cmocka_unit_test(undefined_pairs_and_unknown_values_have_no_kernels),
         cmocka_unit_test(written_values_hold_on_every_instruction_set),
