@@ -93,6 +93,21 @@ void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *fro
     free(edges);
 }
 
+uint32_t by_tree_list_height(const struct by_tree_list *list, uint32_t tree, uint32_t node_count)
+{
+    uint32_t *depth = by_alloc(node_count, sizeof(*depth)), height = 0;
+
+    for (uint32_t i = 0; i < list->trees[tree].edge_count; i++) {
+        uint32_t path = list->edges[list->trees[tree].first_edge + i];
+        uint32_t at = depth[by_paths_from(&list->paths, path)] + by_paths_hops(&list->paths, path);
+
+        depth[by_paths_to(&list->paths, path)] = at;
+        height = at > height ? at : height;
+    }
+    free(depth);
+    return height;
+}
+
 /* Compares by a total order in which equal trees are neighbours, ignoring weights. `context` is the
  * edges. */
 static int compare_trees(const void *left, const void *right, void *context)

@@ -32,6 +32,8 @@ void by_tree_list_append(struct by_tree_list *list, uint32_t root, enum by_tree_
 /* Appends a copy of tree number `tree` of another list, with the weight given. */
 void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *from, uint32_t tree,
                        struct by_fraction weight);
+/* The hops from the root of a tree to its farthest node, on a fabric of `node_count` nodes. */
+uint32_t by_tree_list_height(const struct by_tree_list *list, uint32_t tree, uint32_t node_count);
 /* Appends pairs of trees of equal root and weight to `list`: the trees of `up` and `down`, which
  * must be sorted by root and have equal sums of weights for each root. Sets their weights to 0.
  * Returns 0 or BY_ERANGE. */

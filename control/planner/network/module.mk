@@ -11,6 +11,7 @@ control_SRC += \
 	control/planner/network/grow.c \
 	control/planner/network/interval.c \
 	control/planner/network/joint.c \
+	control/planner/network/low.c \
 	control/planner/network/ordered.c \
 	control/planner/network/packing.c \
 	control/planner/network/pairs.c \

@@ -3,6 +3,8 @@
 #include "control/planner/network/steiner.h"
 
 #include "control/base/alloc.h"
+#include "control/planner/network/arborescence.h"
+#include "control/planner/network/low.h"
 #include "offload/base/assert.h"
 
 /* Optional switches that are tried in all combinations (count). */
@@ -12,6 +14,8 @@
 /* A hop costs 1 / HOP_SCALE of a unit of price: prices are multiplied by it. */
 #define HOP_SCALE ((int64_t)1 << 14)
 #define FAR       INT64_MAX
+/* Roots that are tried for a low tree (count). */
+#define ROOTS_LOW 24u
 
 /* A path between two sites. */
 struct steiner_way {
@@ -48,6 +52,9 @@ struct by_steiner {
     struct steiner_way *best_tree;
     uint32_t tree_count;
     uint32_t best_count;
+    /* For low trees: costs of ways [site * site_count + site], and what low.h needs. */
+    int64_t *low_cost, *low_work;
+    uint32_t *low_parent;
 };
 
 static void find_links(struct by_steiner *steiner)
@@ -126,6 +133,9 @@ void by_steiner_free(struct by_steiner *steiner)
     free(steiner->degree);
     free(steiner->tree);
     free(steiner->best_tree);
+    free(steiner->low_cost);
+    free(steiner->low_work);
+    free(steiner->low_parent);
     free(steiner);
 }
 
@@ -260,12 +270,33 @@ static void prune_leaves(struct by_steiner *steiner)
     }
 }
 
+/* Keeps the current tree, without leaves that are switches, if it is the best of all. */
+static void keep_cheaper(struct by_steiner *steiner)
+{
+    __int128 cost = 0;
+
+    prune_leaves(steiner);
+    for (uint32_t i = 0; i < steiner->tree_count; i++)
+        cost += steiner->tree[i].cost;
+    for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++)
+        if (steiner->degree[i] > 0)
+            cost -= (__int128)2 * steiner->site_price[i] * HOP_SCALE;
+    if (steiner->best_count > 0 && cost >= steiner->best_cost)
+        return;
+    steiner->best_cost = cost;
+    steiner->best_count = steiner->tree_count;
+    memcpy(steiner->best_tree, steiner->tree, steiner->tree_count * sizeof(*steiner->tree));
+    memcpy(steiner->best_chosen, steiner->chosen, steiner->site_count * sizeof(*steiner->chosen));
+    for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++)
+        steiner->best_chosen[i] = steiner->degree[i] > 0;
+}
+
 /* Finds the minimum spanning tree of compute nodes and chosen switches, without leaves that are
  * switches; keeps the best of all. */
 static void try_chosen(struct by_steiner *steiner)
 {
     uint32_t wanted = 0;
-    __int128 cost = 0, floor = 0;
+    __int128 floor = 0;
 
     for (uint32_t i = 0; i < steiner->site_count; i++) {
         steiner->part[i] = i;
@@ -296,20 +327,7 @@ static void try_chosen(struct by_steiner *steiner)
         return;
     if (steiner->floor < 0 || floor < steiner->floor)
         steiner->floor = floor > 0 ? floor : 0;
-    prune_leaves(steiner);
-    for (uint32_t i = 0; i < steiner->tree_count; i++)
-        cost += steiner->tree[i].cost;
-    for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++)
-        if (steiner->degree[i] > 0)
-            cost -= (__int128)2 * steiner->site_price[i] * HOP_SCALE;
-    if (steiner->best_count > 0 && cost >= steiner->best_cost)
-        return;
-    steiner->best_cost = cost;
-    steiner->best_count = steiner->tree_count;
-    memcpy(steiner->best_tree, steiner->tree, steiner->tree_count * sizeof(*steiner->tree));
-    memcpy(steiner->best_chosen, steiner->chosen, steiner->site_count * sizeof(*steiner->chosen));
-    for (uint32_t i = steiner->compute_count; i < steiner->site_count; i++)
-        steiner->best_chosen[i] = steiner->degree[i] > 0;
+    keep_cheaper(steiner);
 }
 
 static void try_all(struct by_steiner *steiner)
@@ -381,8 +399,8 @@ static __int128 count_rows(const struct by_steiner *steiner, const int64_t *pric
     return price;
 }
 
-__int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, bool prove, int32_t *counts,
-                          __int128 *floor)
+/* Takes the prices, and finds the cheapest ways between sites. */
+static void take_prices(struct by_steiner *steiner, const int64_t *prices)
 {
     steiner->best_count = 0;
     steiner->floor = -1;
@@ -393,6 +411,12 @@ __int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, boo
             if (steiner->row_node[row - steiner->link_count] == steiner->site_node[i])
                 steiner->site_price[i] = prices[row];
     find_ways(steiner, prices);
+}
+
+__int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, bool prove, int32_t *counts,
+                          __int128 *floor)
+{
+    take_prices(steiner, prices);
     prove = prove && by_steiner_can_prove(steiner);
     if (prove)
         try_all(steiner);
@@ -402,6 +426,100 @@ __int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, boo
     BY_ASSERT(steiner->best_count > 0);
     *floor = prove ? steiner->floor : -1;
     return count_rows(steiner, prices, counts);
+}
+
+/* Lists up to ROOTS_LOW sites from which all compute nodes are at most `height_max` hops away on
+ * the cheapest ways, the nearest first. */
+static uint32_t low_roots(const struct by_steiner *steiner, uint32_t height_max, uint32_t *roots)
+{
+    uint32_t count = 0, far[ROOTS_LOW];
+
+    for (uint32_t i = steiner->site_count; i-- > 0;) {
+        uint32_t farthest = 0, at;
+        bool adds = i >= steiner->compute_count && steiner->graph->budget[steiner->site_node[i]] >= 0;
+
+        for (uint32_t j = 0; j < steiner->compute_count && !adds; j++) {
+            int64_t cost = steiner->low_cost[(size_t)i * steiner->site_count + j];
+            uint32_t hops = cost == BY_ARBORESCENCE_NONE ? UINT32_MAX : (uint32_t)(cost % HOP_SCALE);
+
+            if (i != j && hops > farthest)
+                farthest = hops;
+        }
+        if (adds || farthest > height_max || (count == ROOTS_LOW && farthest >= far[count - 1]))
+            continue;
+        at = count < ROOTS_LOW ? count++ : count - 1;
+        for (; at > 0 && far[at - 1] > farthest; at--) {
+            far[at] = far[at - 1];
+            roots[at] = roots[at - 1];
+        }
+        far[at] = farthest;
+        roots[at] = i;
+    }
+    return count;
+}
+
+/* Finds a low tree over compute nodes and chosen switches; keeps the best of all. */
+static void try_low(struct by_steiner *steiner, uint32_t root, uint32_t height_max)
+{
+    uint32_t n = steiner->site_count;
+
+    if (!by_low_tree(n, steiner->compute_count, steiner->low_cost, HOP_SCALE, steiner->chosen, root,
+                     height_max, steiner->low_parent, steiner->low_work))
+        return;
+    memset(steiner->degree, 0, n * sizeof(*steiner->degree));
+    steiner->tree_count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t top = steiner->low_parent[i];
+
+        if (top == UINT32_MAX)
+            continue;
+        steiner->degree[i]++;
+        steiner->degree[top]++;
+        steiner->tree[steiner->tree_count++] = (struct steiner_way){steiner->low_cost[(size_t)top * n + i],
+                                                                    i < top ? i : top, i < top ? top : i};
+    }
+    keep_cheaper(steiner);
+}
+
+bool by_steiner_price_low(struct by_steiner *steiner, const int64_t *prices, uint32_t height_max,
+                          int32_t *counts)
+{
+    uint32_t n = steiner->site_count, roots[ROOTS_LOW], count;
+    size_t cells = (size_t)n * n;
+    __int128 before;
+
+    if (!steiner->low_cost) {
+        steiner->low_cost = by_alloc(cells, sizeof(*steiner->low_cost));
+        steiner->low_work = by_alloc((size_t)3 * n, sizeof(*steiner->low_work));
+        steiner->low_parent = by_alloc(n, sizeof(*steiner->low_parent));
+    }
+    take_prices(steiner, prices);
+    for (size_t i = 0; i < cells; i++)
+        steiner->low_cost[i] = BY_ARBORESCENCE_NONE;
+    for (uint32_t i = 0; i < steiner->way_count; i++) {
+        const struct steiner_way *way = &steiner->ways[i];
+
+        steiner->low_cost[(size_t)way->a * n + way->b] = steiner->low_cost[(size_t)way->b * n + way->a] =
+            way->cost;
+    }
+    count = low_roots(steiner, height_max, roots);
+    for (uint32_t r = 0; r < count; r++) {
+        for (uint32_t i = steiner->compute_count; i < n; i++)
+            steiner->chosen[i] = true;
+        try_low(steiner, roots[r], height_max);
+    }
+    do {
+        before = steiner->best_cost;
+        for (uint32_t i = steiner->compute_count; i < n && steiner->best_count > 0; i++)
+            for (uint32_t r = 0; r < count && r < 4; r++) {
+                memcpy(steiner->chosen, steiner->best_chosen, n * sizeof(*steiner->chosen));
+                steiner->chosen[i] = !steiner->chosen[i];
+                try_low(steiner, roots[r], height_max);
+            }
+    } while (steiner->best_count > 0 && steiner->best_cost < before);
+    if (steiner->best_count > 0)
+        count_rows(steiner, prices, counts);
+    return steiner->best_count > 0;
 }
 
 /* Returns the path of a way, starting at site `from`. */

@@ -36,6 +36,10 @@ bool by_steiner_can_prove(const struct by_steiner *steiner);
  */
 __int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, bool prove, int32_t *counts,
                           __int128 *floor);
+/* As by_steiner_price without a proof, for a tree in which some node is at most `height_max` hops
+ * from all others. False if it finds none. */
+bool by_steiner_price_low(struct by_steiner *steiner, const int64_t *prices, uint32_t height_max,
+                          int32_t *counts);
 /* Returns the paths of the last tree, from compute node `*root` outwards. The caller frees each
  * path's nodes and the array. */
 struct by_path *by_steiner_paths(const struct by_steiner *steiner, uint32_t *root, uint32_t *path_count);

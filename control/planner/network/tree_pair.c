@@ -7,6 +7,7 @@
 
 #include "control/base/alloc.h"
 #include "control/planner/network/arborescence.h"
+#include "control/planner/network/low.h"
 #include "offload/base/assert.h"
 
 /* A hop costs 1 / HOP_SCALE of a unit of price, as in steiner.c. */
@@ -35,6 +36,7 @@ struct tree_pair_side {
      * outside. */
     uint32_t *tree;
     uint32_t *best;
+    int64_t *work; /* for low.h */
 };
 
 struct by_tree_pair {
@@ -46,7 +48,8 @@ struct by_tree_pair {
     uint32_t (*ends)[2]; /* by row */
     uint32_t *row_of;    /* by cell, in the topology's direction */
     int64_t *limits;
-    uint32_t root; /* of the best pair */
+    uint32_t root;       /* of the best pair */
+    uint32_t height_max; /* of each tree in hops, UINT32_MAX: any */
 };
 
 static void side_make(struct tree_pair_side *side, const struct by_graph *graph)
@@ -74,6 +77,7 @@ static void side_make(struct tree_pair_side *side, const struct by_graph *graph)
     side->chosen = by_alloc(side->site_count, sizeof(*side->chosen));
     side->tree = by_alloc(side->site_count, sizeof(*side->tree));
     side->best = by_alloc(side->site_count, sizeof(*side->best));
+    side->work = by_alloc((size_t)3 * side->site_count, sizeof(*side->work));
 }
 
 static void side_free(struct tree_pair_side *side)
@@ -90,6 +94,7 @@ static void side_free(struct tree_pair_side *side)
     free(side->chosen);
     free(side->tree);
     free(side->best);
+    free(side->work);
 }
 
 struct by_tree_pair *by_tree_pair_new(const struct by_graph *up, const struct by_graph *down)
@@ -275,9 +280,12 @@ static __int128 try_chosen(const struct by_tree_pair *tree_pair, struct tree_pai
             side->reduced[(size_t)i * count + j] =
                 way == BY_ARBORESCENCE_NONE ? way : way + side->price[sites[i]] * HOP_SCALE;
         }
-    if (by_arborescence_find(count, side->reduced, root_number, side->parent)) {
+    if (tree_pair->height_max == UINT32_MAX
+            ? by_arborescence_find(count, side->reduced, root_number, side->parent)
+            : by_low_tree(count, tree_pair->compute_count, side->reduced, HOP_SCALE, NULL, root_number,
+                          tree_pair->height_max, side->parent, side->work)) {
         for (uint32_t i = 0; i < count; i++)
-            if (i != root_number)
+            if (i != root_number && side->parent[i] != UINT32_MAX)
                 side->tree[sites[i]] = sites[side->parent[i]];
         floor = (sum_tree(tree_pair, side) - root_price) / HOP_SCALE;
         if (side->floor < 0 || floor < side->floor)
@@ -410,13 +418,15 @@ static void try_root(struct by_tree_pair *tree_pair, uint32_t node, struct trial
     memcpy(tree_pair->down.best, trial->down_tree, tree_pair->down.site_count * sizeof(*trial->down_tree));
 }
 
-void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, bool prove, int32_t *counts,
-                        __int128 *floor)
+/* Finds the cheapest pair of at most `height_max` hops. False if there is none. */
+static bool price_pair(struct by_tree_pair *tree_pair, const int64_t *prices, bool prove, int32_t *counts,
+                       uint32_t height_max, __int128 *floor)
 {
     struct trial trial = {by_alloc(tree_pair->up.site_count, sizeof(uint32_t)),
                           by_alloc(tree_pair->down.site_count, sizeof(uint32_t)), -1,
                           prove && by_tree_pair_can_prove(tree_pair), -1};
 
+    tree_pair->height_max = height_max;
     for (uint32_t row = tree_pair->arc_count; row < tree_pair->row_count; row++)
         tree_pair->up.price[tree_pair->up.site_of[tree_pair->ends[row][0]]] = prices[row];
     for (uint32_t i = 0; i < tree_pair->up.site_count; i++)
@@ -431,14 +441,32 @@ void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, b
     for (uint32_t i = 0; i < tree_pair->node_count; i++)
         if (tree_pair->down.graph->compute[i])
             try_root(tree_pair, i, &trial);
-    BY_ASSERT(trial.least >= 0); /* positive cuts: every compute node reaches every other */
+    free(trial.up_tree);
+    free(trial.down_tree);
+    if (trial.least < 0)
+        return false;
     memset(counts, 0, tree_pair->row_count * sizeof(*counts));
     count_rows(tree_pair, &tree_pair->up, counts);
     count_rows(tree_pair, &tree_pair->down, counts);
     count_additions(tree_pair, counts);
     *floor = trial.prove ? trial.floor : -1;
-    free(trial.up_tree);
-    free(trial.down_tree);
+    return true;
+}
+
+void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, bool prove, int32_t *counts,
+                        __int128 *floor)
+{
+    bool found = price_pair(tree_pair, prices, prove, counts, UINT32_MAX, floor);
+
+    BY_ASSERT(found); /* positive cuts: every compute node reaches every other */
+}
+
+bool by_tree_pair_price_low(struct by_tree_pair *tree_pair, const int64_t *prices, uint32_t height_max,
+                            int32_t *counts)
+{
+    __int128 floor;
+
+    return price_pair(tree_pair, prices, false, counts, height_max, &floor);
 }
 
 /* Returns the path to site `to` from its parent. */

@@ -33,6 +33,10 @@ bool by_tree_pair_can_prove(const struct by_tree_pair *tree_pair);
  */
 void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, bool prove, int32_t *counts,
                         __int128 *floor);
+/* As by_tree_pair_price without a proof, for trees of at most `height_max` hops. False if it finds
+ * none. */
+bool by_tree_pair_price_low(struct by_tree_pair *tree_pair, const int64_t *prices, uint32_t height_max,
+                            int32_t *counts);
 /* Returns the root of the last pair, and the paths of one of its trees, from the root outwards. The
  * caller frees nodes and array. */
 struct by_path *by_tree_pair_paths(const struct by_tree_pair *tree_pair, bool up, uint32_t *root,

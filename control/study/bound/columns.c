@@ -6,12 +6,12 @@
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
-#include "control/planner/lp/lp.h"
 #include "control/planner/network/packing.h"
 #include "control/planner/network/simplex.h"
 #include "control/planner/network/steiner.h"
 #include "control/planner/network/tree_pair.h"
 #include "control/planner/pack/tree.h"
+#include "control/study/bound/columns_task.h"
 #include "offload/base/errors.h"
 
 /* The price of a column that neither gains nor loses, where prices come from floating point. */
@@ -28,64 +28,17 @@
  * them (trees tried times sites^2) and of solving the program (rows^3 / 8): some 40 s. */
 #define COLUMNS_MAX 3000u
 #define WORK_MAX    15000000000u
+/* Weights that do not fit 63 bits become multiples of 1 / 2^ROUND_BITS. */
+#define ROUND_BITS 20u
 /* Exact solutions that may each find a column which floating point did not (count). */
 #define EXACT_MAX 8u
-/* Weights that do not fit 63 bits become multiples of 1 / 2^ROUNDED_BITS. */
-#define ROUNDED_BITS 20
-/* The part of a link that is left free for small denominators, if it can be: 1 / FREE_PART. */
-#define FREE_PART 32
-/* Weights are first multiples of the value's own denominator times these, one after the other. */
-static const int64_t unit_factors[] = {1, 6, 60};
-/* The largest limit in such units. */
-#define UNITS_MAX ((int64_t)1 << 52)
 
-/* How often a column passes a link, or how many additions it needs at a switch. */
-struct use {
-    uint32_t row;
-    int32_t count;
-};
-
-/* A tree in both directions (the paths of `up` only), or a pair; or one of those that are given. */
-struct column {
-    uint32_t row_count;
-    struct use *rows;
-    uint32_t given; /* its number in gap->trees, UINT32_MAX for a new one */
-    uint32_t root;
-    uint32_t up_count, down_count;
-    struct by_path *up, *down;
-};
-
-struct columns_task {
-    const struct by_plan_gap *gap;
-    struct by_steiner *steiner; /* trees in both directions; NULL: pairs */
-    struct by_tree_pair *tree_pair;
-    uint32_t rows;
-    int64_t *limits, *prices;
-    int32_t *counts;
-    double *duals;
-    double value; /* of the last estimate */
-    double *kept; /* the prices that prove the least bound so far, `least`, if columns are found well */
-    double least;
-    struct by_lp *lp;
-    uint32_t column_count, column_room, column_max;
-    struct column *columns;
-};
-
-static void paths_free(struct by_path *paths, uint32_t count)
+static void task_free(struct by_columns *task)
 {
-    for (uint32_t i = 0; i < count; i++)
-        free(paths[i].nodes);
-    free(paths);
-}
-
-static void task_free(struct columns_task *task)
-{
-    for (uint32_t i = 0; i < task->column_count; i++) {
+    for (uint32_t i = 0; i < task->column_count; i++)
         free(task->columns[i].rows);
-        paths_free(task->columns[i].up, task->columns[i].up_count);
-        paths_free(task->columns[i].down, task->columns[i].down_count);
-    }
     free(task->columns);
+    by_tree_list_free(&task->trees);
     free(task->limits);
     free(task->prices);
     free(task->counts);
@@ -96,7 +49,7 @@ static void task_free(struct columns_task *task)
     by_tree_pair_free(task->tree_pair);
 }
 
-static void row_ends(const struct columns_task *task, uint32_t row, uint32_t ends[2])
+static void row_ends(const struct by_columns *task, uint32_t row, uint32_t ends[2])
 {
     if (task->steiner)
         by_steiner_row_ends(task->steiner, row, ends);
@@ -105,7 +58,7 @@ static void row_ends(const struct columns_task *task, uint32_t row, uint32_t end
 }
 
 /* Makes the pricer and the empty program. False if it is too large. */
-static bool task_make(struct columns_task *task, bool pairs)
+static bool task_make(struct by_columns *task, bool pairs)
 {
     uint32_t sites[2] = {task->gap->both->compute_count, task->gap->both->compute_count};
     uint64_t work;
@@ -141,54 +94,84 @@ static bool task_make(struct columns_task *task, bool pairs)
     return true;
 }
 
-/* Finds a cheap column for the prices and fills `counts`; returns its price. `*floor` as in
- * steiner.h. */
-static __int128 find(struct columns_task *task, bool prove, __int128 *floor)
+/* Finds a cheap column for the prices and fills `counts`; returns its price, -1 if there is none of
+ * at most `height_max` hops. `*floor` as in steiner.h. */
+static __int128 find(struct by_columns *task, bool prove, __int128 *floor)
 {
     __int128 price = 0;
 
-    if (task->steiner)
-        return by_steiner_price(task->steiner, task->prices, prove, task->counts, floor);
-    by_tree_pair_price(task->tree_pair, task->prices, prove, task->counts, floor);
+    *floor = -1;
+    if (task->height_max < UINT32_MAX) {
+        if (!(task->steiner
+                  ? by_steiner_price_low(task->steiner, task->prices, task->height_max, task->counts)
+                  : by_tree_pair_price_low(task->tree_pair, task->prices, task->height_max, task->counts)))
+            return -1;
+    } else if (task->steiner) {
+        by_steiner_price(task->steiner, task->prices, prove, task->counts, floor);
+    } else {
+        by_tree_pair_price(task->tree_pair, task->prices, prove, task->counts, floor);
+    }
     for (uint32_t i = 0; i < task->rows; i++)
         price += (__int128)task->prices[i] * task->counts[i];
     return price;
 }
 
-/* Adds the column in `counts` to the program. */
-static struct column *add_counts(struct columns_task *task, uint32_t given)
+/* Adds the column in `counts` to the program. Its tree, or pair, is the last in the list. */
+static void add_counts(struct by_columns *task)
 {
-    struct column *column;
-    uint32_t number = by_lp_column(task->lp, 1, 1);
+    struct by_column *column;
+    uint32_t number = by_lp_column(task->lp, 1, 1), last = task->trees.count - 1;
 
     BY_GROW(task->columns, task->column_count, task->column_room);
     column = &task->columns[task->column_count++];
-    *column = (struct column){.rows = by_alloc(task->rows, sizeof(*column->rows)), .given = given};
+    *column = (struct by_column){.rows = by_alloc(task->rows, sizeof(*column->rows)), .tree = last};
+    column->tree -= task->trees.trees[last].use != BY_TREE_BOTH;
+    for (uint32_t i = column->tree; i <= last; i++) {
+        uint32_t height = by_tree_list_height(&task->trees, i, task->gap->both->node_count);
+
+        column->height = height > column->height ? height : column->height;
+    }
     for (uint32_t i = 0; i < task->rows; i++)
         if (task->counts[i] > 0) {
             by_lp_add(task->lp, i, number, task->counts[i], 1);
-            column->rows[column->row_count++] = (struct use){i, task->counts[i]};
+            column->rows[column->row_count++] = (struct by_column_use){i, task->counts[i]};
         }
     column->rows = by_realloc(column->rows, column->row_count, sizeof(*column->rows));
-    return column;
+    if (column->height > task->height_max)
+        by_lp_cost(task->lp, number, -1, 1);
+}
+
+/* Adds the paths as a tree to the list, and frees them. */
+static void add_tree(struct by_columns *task, const struct by_graph *graph, enum by_tree_use use,
+                     uint32_t root, struct by_path *paths, uint32_t count)
+{
+    by_tree_list_add(&task->trees, graph, root, use, (struct by_fraction){1, 1}, paths, count);
+    for (uint32_t i = 0; i < count; i++)
+        free(paths[i].nodes);
+    free(paths);
 }
 
 /* Adds the column that was found last. */
-static void add(struct columns_task *task)
+static void add(struct by_columns *task)
 {
-    struct column *column = add_counts(task, UINT32_MAX);
+    struct by_path *paths;
+    uint32_t root, count;
 
     if (task->steiner) {
-        column->up = by_steiner_paths(task->steiner, &column->root, &column->up_count);
-        return;
+        paths = by_steiner_paths(task->steiner, &root, &count);
+        add_tree(task, task->gap->both, BY_TREE_BOTH, root, paths, count);
+    } else {
+        paths = by_tree_pair_paths(task->tree_pair, true, &root, &count);
+        add_tree(task, task->gap->up, BY_TREE_UP, root, paths, count);
+        paths = by_tree_pair_paths(task->tree_pair, false, &root, &count);
+        add_tree(task, task->gap->down, BY_TREE_DOWN, root, paths, count);
     }
-    column->up = by_tree_pair_paths(task->tree_pair, true, &column->root, &column->up_count);
-    column->down = by_tree_pair_paths(task->tree_pair, false, &column->root, &column->down_count);
+    add_counts(task);
 }
 
 /* Adds the loads of a tree; `row_of` by [from * node_count + to]. False if it is not of the
  * program. */
-static bool count_tree(struct columns_task *task, const struct by_tree *tree, const uint32_t *row_of)
+static bool count_tree(struct by_columns *task, const struct by_tree *tree, const uint32_t *row_of)
 {
     const struct by_tree_list *list = task->gap->trees;
     uint32_t n = task->gap->both->node_count;
@@ -213,7 +196,7 @@ static bool count_tree(struct columns_task *task, const struct by_tree *tree, co
 }
 
 /* Adds the trees that are given as columns, unless additions are limited. */
-static void add_given(struct columns_task *task)
+static void add_given(struct by_columns *task)
 {
     const struct by_tree_list *list = task->gap->trees;
     uint32_t n = task->gap->both->node_count, *row_of = by_alloc((size_t)n * n, sizeof(*row_of));
@@ -236,20 +219,24 @@ static void add_given(struct columns_task *task)
         memset(task->counts, 0, task->rows * sizeof(*task->counts));
         right = !(pair && task->steiner) && count_tree(task, &list->trees[t], row_of) &&
                 (!pair || count_tree(task, &list->trees[t + 1], row_of));
-        if (right)
-            add_counts(task, t);
+        if (right) {
+            by_tree_list_copy(&task->trees, list, t, list->trees[t].weight);
+            if (pair)
+                by_tree_list_copy(&task->trees, list, t + 1, list->trees[t + 1].weight);
+            add_counts(task);
+        }
         t += pair;
     }
     free(row_of);
 }
 
-static bool can_prove(const struct columns_task *task)
+static bool can_prove(const struct by_columns *task)
 {
     return task->steiner ? by_steiner_can_prove(task->steiner) : by_tree_pair_can_prove(task->tree_pair);
 }
 
 /* Sets the prices between those of the last estimate (part 0) and the kept ones (part 1). */
-static void mix_prices(struct columns_task *task, double part)
+static void mix_prices(struct by_columns *task, double part)
 {
     for (uint32_t i = 0; i < task->rows; i++) {
         double dual = part * task->kept[i] + (1 - part) * task->duals[i];
@@ -260,7 +247,7 @@ static void mix_prices(struct columns_task *task, double part)
 
 /* Keeps the prices if the bound that they prove, provided that no column is cheaper than the one
  * just found, is the least so far. */
-static void keep_prices(struct columns_task *task, __int128 price)
+static void keep_prices(struct by_columns *task, __int128 price)
 {
     double bound = 0, one = (double)price;
 
@@ -276,7 +263,7 @@ static void keep_prices(struct columns_task *task, __int128 price)
 }
 
 /* Whether the column just found improves the value, at the prices of the last estimate. */
-static bool improves(const struct columns_task *task)
+static bool improves(const struct by_columns *task)
 {
     double price = 0;
 
@@ -290,7 +277,7 @@ static bool improves(const struct columns_task *task)
  * Prices are taken between those of the estimate, which jump, and the best so far (Wentges 1997).
  * False: there was no time, or no estimate.
  */
-static bool generate(struct columns_task *task, double bound)
+bool by_columns_generate(struct by_columns *task, double bound)
 {
     bool prove = false;
 
@@ -304,15 +291,22 @@ static bool generate(struct columns_task *task, double bound)
         if (task->value >= bound * (1 - 1e-9))
             return true;
         for (double part = task->least > 0 ? SMOOTHING : 0;; part = 0) {
+            __int128 price;
+
             mix_prices(task, part);
-            keep_prices(task, find(task, prove, &floor));
+            price = find(task, prove, &floor);
+            if (price < 0)
+                return true;
+            keep_prices(task, price);
             if (part == 0 || improves(task))
                 break;
         }
         if (improves(task)) {
             add(task);
+            if (task->columns[task->column_count - 1].height > task->height_max)
+                return true;
             prove = false;
-        } else if (!prove && can_prove(task)) {
+        } else if (!prove && task->height_max == UINT32_MAX && can_prove(task)) {
             prove = true;
         } else {
             return true;
@@ -323,7 +317,7 @@ static bool generate(struct columns_task *task, double bound)
 
 /* Converts the prices of the exact solution to integers; `*one` as ONE. They are rounded down if
  * they do not fit. */
-static void take_prices(struct columns_task *task, int64_t *one)
+static void take_prices(struct by_columns *task, int64_t *one)
 {
     const mpq_t *duals = by_lp_duals(task->lp);
     mpz_t scale, most, number;
@@ -352,7 +346,7 @@ static void take_prices(struct columns_task *task, int64_t *one)
 }
 
 /* Keeps the bound that the prices prove if no column costs less than `floor`. */
-static void keep_bound(const struct columns_task *task, __int128 floor, struct by_packed *packed)
+static void keep_bound(const struct by_columns *task, __int128 floor, struct by_packed *packed)
 {
     struct by_price *rows = by_alloc(task->rows, sizeof(*rows));
     bool links_only = true;
@@ -375,7 +369,7 @@ static void keep_bound(const struct columns_task *task, __int128 floor, struct b
 
 /* Solves the program of all columns exactly, and adds columns that only exact prices find. Returns
  * 0, or an error of by_lp_solve. */
-static int finish(struct columns_task *task, struct by_packed *packed, struct by_problem *problem)
+static int finish(struct by_columns *task, struct by_packed *packed, struct by_problem *problem)
 {
     struct by_lp_options options = {.deadline = task->gap->deadline};
 
@@ -396,220 +390,22 @@ static int finish(struct columns_task *task, struct by_packed *packed, struct by
     }
 }
 
-/* Sets the limits of the program, which are in units of 1 / scale. */
-static void set_limits(const struct columns_task *task, const int64_t *limits, int64_t scale)
-{
-    for (uint32_t i = 0; i < task->rows; i++)
-        by_lp_limit(task->lp, i, limits[i], scale);
-}
-
-/*
- * Finds columns that reach the value `bound` although each link without a price keeps a part free.
- * Then only the links with prices must be full, and few columns suffice for the rest of rounded
- * amounts. False if there are none.
- */
-static bool leave_room(struct columns_task *task, bool *full, double bound)
-{
-    bool changed = true;
-
-    for (uint32_t i = 0; i < task->rows; i++)
-        if (!full[i] && task->limits[i] <= UNITS_MAX)
-            by_lp_limit(task->lp, i, task->limits[i] * (FREE_PART - 1), FREE_PART);
-    while (changed) {
-        if (!generate(task, bound))
-            return false;
-        if (task->value >= bound * (1 - 1e-9))
-            return true;
-        changed = false;
-        for (uint32_t i = 0; i < task->rows; i++)
-            if (!full[i] && task->duals[i] > 1e-9) {
-                full[i] = changed = true;
-                by_lp_limit(task->lp, i, task->limits[i], 1);
-            }
-    }
-    return false;
-}
-
-/* Amounts in whole units of 1 / scale. */
-struct units {
-    int64_t scale;
-    int64_t *left, *given; /* by row: of the limit; by column */
-};
-
-static void units_free(struct units *units)
-{
-    free(units->left);
-    free(units->given);
-}
-
-/* Gives each column the whole units of its amount. False if the limits need too many bits. */
-static bool units_make(const struct columns_task *task, const double *amounts, int64_t scale,
-                       struct units *units)
-{
-    bool right = true;
-
-    *units = (struct units){.scale = scale};
-    units->left = by_alloc(task->rows, sizeof(*units->left));
-    units->given = by_alloc(task->column_count, sizeof(*units->given));
-    for (uint32_t i = 0; i < task->rows && right; i++) {
-        right = task->limits[i] <= UNITS_MAX / scale;
-        units->left[i] = task->limits[i] * scale;
-    }
-    for (uint32_t j = 0; j < task->column_count && right; j++) {
-        const struct column *column = &task->columns[j];
-        int64_t most = amounts[j] > 0 ? (int64_t)(amounts[j] * (double)scale + 1e-6) : 0;
-
-        for (uint32_t k = 0; k < column->row_count; k++)
-            if (units->left[column->rows[k].row] / column->rows[k].count < most)
-                most = units->left[column->rows[k].row] / column->rows[k].count;
-        for (uint32_t k = 0; k < column->row_count; k++)
-            units->left[column->rows[k].row] -= most * column->rows[k].count;
-        units->given[j] = most;
-    }
-    return right;
-}
-
-/* Adds the amounts of the exact solution to the units (NULL: none). Returns BY_ERANGE if they, or
- * their sum, need too many bits. */
-static int add_exact(const struct columns_task *task, const struct units *units, struct by_fraction *amounts,
-                     struct by_fraction *sum)
-{
-    *sum = (struct by_fraction){0, 1};
-    for (uint32_t j = 0; j < task->column_count; j++) {
-        struct by_fraction given = {0, 1};
-
-        if ((units && by_fraction_set(units->given[j], units->scale, &given) != 0) ||
-            by_lp_fraction(by_lp_primals(task->lp)[j], &amounts[j]) != 0 ||
-            by_fraction_add(given, amounts[j], &amounts[j]) != 0 ||
-            by_fraction_add(*sum, amounts[j], sum) != 0)
-            return BY_ERANGE;
-    }
-    return 0;
-}
-
-/* Solves the program for what the units leave, and adds its solution to them. Returns BY_ERANGE if
- * the amounts need too many bits, or if their sum is not `value`. */
-static int add_rest(const struct columns_task *task, const struct units *units, struct by_fraction value,
-                    struct by_fraction *amounts)
-{
-    struct by_lp_options options = {.deadline = task->gap->deadline};
-    struct by_problem problem = {0};
-    struct by_fraction sum;
-
-    set_limits(task, units->left, units->scale);
-    if (by_lp_solve(task->lp, &options, &problem) != 0 || add_exact(task, units, amounts, &sum) != 0)
-        return BY_ERANGE;
-    return by_fraction_compare(sum, value) == 0 ? 0 : BY_ERANGE;
-}
-
-/*
- * Finds amounts of 63 bits with the same sum as those of a vertex of the program, which often need
- * hundreds: most of each amount is in whole units, and the rest is a vertex of a program in which
- * few links are full. Returns BY_ERANGE if there are none.
- */
-static int find_small(struct columns_task *task, struct by_fraction **amounts)
-{
-    bool *full = by_alloc(task->rows, sizeof(*full));
-    struct by_fraction value;
-    double *now = NULL;
-    int error = BY_ERANGE;
-    bool right;
-    mpq_t sum;
-
-    mpq_init(sum);
-    by_lp_value(task->lp, sum);
-    right = by_lp_fraction(sum, &value) == 0;
-    mpq_clear(sum);
-    for (uint32_t i = 0; i < task->rows; i++)
-        full[i] = mpq_sgn(by_lp_duals(task->lp)[i]) > 0;
-    right = right && leave_room(task, full, by_fraction_value(value));
-    free(full);
-    if (right) {
-        *amounts = by_realloc(*amounts, task->column_count, sizeof(**amounts));
-        now = by_alloc(task->column_count, sizeof(*now));
-        right = by_lp_estimate(task->lp, task->gap->deadline, &task->value, now, NULL);
-    }
-    for (size_t k = 0; k < sizeof(unit_factors) / sizeof(unit_factors[0]) && right && error; k++) {
-        struct units units = {0};
-
-        right = value.den <= UNITS_MAX / unit_factors[k] &&
-                units_make(task, now, value.den * unit_factors[k], &units);
-        if (right)
-            error = add_rest(task, &units, value, *amounts);
-        units_free(&units);
-    }
-    free(now);
-    return error;
-}
-
-/* The amounts of the last estimate, rounded down to multiples of 2^-ROUNDED_BITS, or of more if the
- * limits are large. */
-static int round_amounts(struct columns_task *task, struct by_fraction *amounts)
-{
-    double *now = by_alloc(task->column_count, sizeof(*now));
-    int64_t scale = (int64_t)1 << ROUNDED_BITS;
-    struct units units = {0};
-    int error = 0;
-
-    for (uint32_t i = 0; i < task->rows; i++)
-        while (scale > 1 && task->limits[i] > UNITS_MAX / scale)
-            scale /= 2;
-    if (!by_lp_estimate(task->lp, 0, &task->value, now, NULL) || !units_make(task, now, scale, &units))
-        error = BY_ERANGE;
-    for (uint32_t j = 0; j < task->column_count && !error; j++)
-        error = by_fraction_set(units.given[j], scale, &amounts[j]);
-    units_free(&units);
-    free(now);
-    return error;
-}
-
-/* Finds the amounts of the columns: those of the exact solution, others with the same sum, or
- * rounded ones. Without an exact solution (`solved`) they are rounded. */
-static int find_amounts(struct columns_task *task, bool solved, struct by_fraction **amounts)
-{
-    struct by_fraction sum;
-
-    *amounts = by_alloc(task->column_count, sizeof(**amounts));
-    if (solved && (add_exact(task, NULL, *amounts, &sum) == 0 || find_small(task, amounts) == 0))
-        return 0;
-    set_limits(task, task->limits, 1);
-    *amounts = by_realloc(*amounts, task->column_count, sizeof(**amounts));
-    return round_amounts(task, *amounts);
-}
-
 /* Appends the trees with their weights. */
-static int append(const struct columns_task *task, const struct by_fraction *amounts,
-                  struct by_tree_list *list, struct by_fraction *rate)
+static int append(const struct by_columns *task, const struct by_amounts *amounts, struct by_tree_list *list)
 {
-    const struct by_plan_gap *gap = task->gap;
-
-    *rate = (struct by_fraction){0, 1};
-    for (uint32_t i = 0; i < task->column_count; i++) {
-        const struct column *column = &task->columns[i];
+    for (uint32_t i = 0; i < amounts->count; i++) {
+        uint32_t tree = task->columns[i].tree;
         struct by_fraction weight;
 
-        if (amounts[i].num == 0)
+        if (amounts->of[i].num == 0)
             continue;
-        if (by_fraction_add(*rate, amounts[i], rate) != 0 ||
-            by_fraction_multiply(amounts[i], gap->both->unit, &weight) != 0) {
+        if (by_fraction_multiply(amounts->of[i], task->gap->both->unit, &weight) != 0) {
             by_tree_list_free(list);
-            *rate = (struct by_fraction){0, 1};
             return BY_ERANGE;
         }
-        if (column->given != UINT32_MAX) {
-            by_tree_list_copy(list, gap->trees, column->given, weight);
-            if (gap->trees->trees[column->given].use != BY_TREE_BOTH)
-                by_tree_list_copy(list, gap->trees, column->given + 1, weight);
-            continue;
-        }
-        if (task->steiner) {
-            by_tree_list_add(list, gap->both, column->root, BY_TREE_BOTH, weight, column->up,
-                             column->up_count);
-            continue;
-        }
-        by_tree_list_add(list, gap->up, column->root, BY_TREE_UP, weight, column->up, column->up_count);
-        by_tree_list_add(list, gap->down, column->root, BY_TREE_DOWN, weight, column->down,
-                         column->down_count);
+        by_tree_list_copy(list, &task->trees, tree, weight);
+        if (task->trees.trees[tree].use != BY_TREE_BOTH)
+            by_tree_list_copy(list, &task->trees, tree + 1, weight);
     }
     return 0;
 }
@@ -618,8 +414,8 @@ static int append(const struct columns_task *task, const struct by_fraction *amo
 static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *list,
                 struct by_packed *packed, struct by_problem *problem)
 {
-    struct columns_task task = {.gap = gap};
-    struct by_fraction *amounts = NULL;
+    struct by_columns task = {.gap = gap, .height_max = UINT32_MAX};
+    struct by_amounts amounts = {0};
     bool solved;
     __int128 floor;
     int error = 0;
@@ -631,11 +427,16 @@ static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *
         by_packing_price(task.limits, task.limits, task.rows, task.prices);
         find(&task, false, &floor);
         add(&task);
-        solved = generate(&task, by_fraction_value(gap->bound)) && finish(&task, packed, problem) == 0;
-        error = find_amounts(&task, solved, &amounts);
+        solved =
+            by_columns_generate(&task, by_fraction_value(gap->bound)) && finish(&task, packed, problem) == 0;
+        error = by_columns_weigh(&task, solved, ROUND_BITS, &amounts);
+        if (!error && solved)
+            by_columns_lower(&task, &amounts);
         if (!error)
-            error = append(&task, amounts, list, &packed->rate);
-        free(amounts);
+            error = append(&task, &amounts, list);
+        if (!error)
+            packed->rate = amounts.sum;
+        free(amounts.of);
     }
     task_free(&task);
     return error;

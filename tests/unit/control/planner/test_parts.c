@@ -11,6 +11,7 @@
 
 #include "control/base/fraction.h"
 #include "control/planner/network/arborescence.h"
+#include "control/planner/network/low.h"
 #include "control/planner/network/simplex.h"
 #include "control/planner/optimum/oracle.h"
 #include "control/planner/pack/merge.h"
@@ -78,6 +79,56 @@ static void an_arborescence_is_the_cheapest_of_all(void **state)
         if (expected != BY_ARBORESCENCE_NONE)
             assert_int_equal(cost_of(n, cost, root, parent), expected);
     }
+}
+
+/* Hops of the farthest node, where an arc has cost % 16 hops. */
+static uint32_t hops_of(uint32_t n, const int64_t *cost, uint32_t root, const uint32_t *parent)
+{
+    uint32_t farthest = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t hops = 0;
+
+        for (uint32_t at = i; at != root; at = parent[at])
+            hops += (uint32_t)(cost[parent[at] * n + at] % 16);
+        farthest = hops > farthest ? hops : farthest;
+    }
+    return farthest;
+}
+
+/* Without a limit it has the least price of all trees, since costs are equal in both directions. */
+static void a_low_tree_keeps_its_limit(void **state)
+{
+    uint32_t found = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= RUNS; seed++) {
+        struct by_prng prng = {seed};
+        uint32_t n = 2 + (uint32_t)by_prng_below(&prng, NODES_MAX - 2),
+                 root = (uint32_t)by_prng_below(&prng, n), hops_max = 1 + (uint32_t)by_prng_below(&prng, 6);
+        uint32_t parent[NODES_MAX] = {0};
+        int64_t cost[NODES_MAX * NODES_MAX], work[3 * NODES_MAX], least;
+
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t j = 0; j <= i; j++)
+                cost[i * n + j] = cost[j * n + i] =
+                    by_prng_below(&prng, 3)
+                        ? (int64_t)(16 * by_prng_below(&prng, 10) + 1 + by_prng_below(&prng, 2))
+                        : BY_ARBORESCENCE_NONE;
+        least = cheapest_of_all(n, cost, root);
+        print_message("seed %llu\n", (unsigned long long)seed);
+        assert_int_equal(by_low_tree(n, n, cost, 16, NULL, root, 15, parent, work),
+                         least != BY_ARBORESCENCE_NONE);
+        if (least == BY_ARBORESCENCE_NONE)
+            continue;
+        assert_int_equal(cost_of(n, cost, root, parent) / 16, least / 16);
+        if (!by_low_tree(n, n, cost, 16, NULL, root, hops_max, parent, work))
+            continue;
+        assert_true(cost_of(n, cost, root, parent) >= least);
+        assert_true(hops_of(n, cost, root, parent) <= hops_max);
+        found++;
+    }
+    assert_true(found > RUNS / 4);
 }
 
 /* max x + y + z with x + y <= 1, y + z <= 1, x + z <= 1 is 3/2, at 1/2 each. */
@@ -333,6 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arborescence_is_the_cheapest_of_all),
+        cmocka_unit_test(a_low_tree_keeps_its_limit),
         cmocka_unit_test(a_program_finds_the_fractional_optimum),
         cmocka_unit_test(a_solution_beyond_63_bits_is_rounded_down_within_the_limits),
         cmocka_unit_test(what_reaches_a_node_is_the_least_of_all_cuts),
