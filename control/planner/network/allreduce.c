@@ -32,9 +32,6 @@
 /* Trees that are tried one after the other: in general, and after the time limit (counts). */
 #define ROUNDS_MAX  400u
 #define ROUNDS_LATE 8u
-/* Links of a fabric whose programs in integers take well below a second (count). They come first:
- * their trees are lower than those of floating point, and their weights shorter. */
-#define SMALL_LINKS 48u
 
 static int refuse_range(struct by_problem *problem)
 {
@@ -322,18 +319,14 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
     }
     if (!error && by_fraction_compare(task->rate, task->bound) < 0 && !by_plan_late(task->deadline) &&
         (branching || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
-        bool small = branching && task->both->net->pair_count <= SMALL_LINKS;
-
         by_stage_begin(task->stage, "improving trees", 0);
-        if (small || !options->programs)
-            error = pack_programs(task);
-        if (!error && options->programs && by_fraction_compare(task->rate, task->bound) < 0) {
+        if (options->programs) {
             error = pack_outside(task, options, false, problem);
             if (error)
                 return error;
-            if (!branching && by_fraction_compare(task->rate, task->bound) < 0)
-                error = pack_programs(task);
         }
+        if ((!options->programs || !branching) && by_fraction_compare(task->rate, task->bound) < 0)
+            error = pack_programs(task);
     }
     plan->seconds.pack += by_plan_clock() - start;
     if (error)

@@ -75,21 +75,20 @@ static void random_fabrics_reach_their_bound(void **state)
         assert_true(better >= 3);
 }
 
-/* Fifteen switches, each linked to the six whose pair of things is disjoint from its own, and a
- * host at each: a third aggregates, a third multicasts, a third does both. Weights are rounded. */
-static void a_kneser_graph_nearly_reaches_its_bound(void **state)
+/* A switch for each pair of `things` (at most 6), linked to those whose pair is disjoint from its
+ * own, and a host at each: a third aggregates, a third multicasts, a third does both. 5 things make
+ * the Petersen graph. The caller frees the fabric. */
+static struct by_topology *kneser(uint32_t things)
 {
     struct by_builder *builder = by_builder_new("kneser", "GB/s");
     struct by_place nowhere = {0, 0};
     struct by_problem problem = {0};
     struct by_topology *topology;
-    struct by_plan *plan;
     uint32_t pairs[15], count = 0;
-    char name[16];
+    char name[32];
 
-    (void)state;
-    for (uint32_t i = 0; i < 6; i++)
-        for (uint32_t j = i + 1; j < 6; j++)
+    for (uint32_t i = 0; i < things; i++)
+        for (uint32_t j = i + 1; j < things; j++)
             pairs[count++] = 1u << i | 1u << j;
     for (uint32_t i = 0; i < count; i++) {
         struct by_node node = {.name = name, .multicast = i % 3 != 0, .aggregate = i % 3 != 1};
@@ -106,11 +105,39 @@ static void a_kneser_graph_nearly_reaches_its_bound(void **state)
     }
     assert_int_equal(by_builder_finish(builder, &topology, &problem), 0);
     by_builder_free(builder);
-    plan = plan_of(topology, by_program_pack, 0);
+    return topology;
+}
+
+/* Weights on the graph of 15 switches are rounded. */
+static void a_kneser_graph_nearly_reaches_its_bound(void **state)
+{
+    struct by_topology *topology = kneser(6);
+    struct by_plan *plan = plan_of(topology, by_program_pack, 0);
+
+    (void)state;
     rig_verify(plan, topology,
                by_fraction_compare(plan->achieved, plan->optimum) < 0 ? BY_VERDICT_VALID
                                                                       : BY_VERDICT_OPTIMAL);
     assert_true(by_fraction_compare(ratio(plan), nearly_all) > 0);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* The program in integers weighs trees as it finds them: they are as fast, and higher. */
+static void trees_of_columns_are_low(void **state)
+{
+    struct by_topology *topology = kneser(5);
+    struct by_plan *plan = plan_of(topology, by_program_pack, 0), *plain = plan_of(topology, NULL, 0);
+    struct by_heights low = by_plan_heights(plan, topology->node_count),
+                      high = by_plan_heights(plain, topology->node_count);
+
+    (void)state;
+    print_message("%u hops instead of %u\n", low.max, high.max);
+    rig_verify(plan, topology, BY_VERDICT_OPTIMAL);
+    assert_int_equal(by_fraction_compare(plan->achieved, plain->achieved), 0);
+    assert_true(low.max <= 8 && low.max < high.max);
+    assert_true(low.mean < high.mean);
+    by_plan_free(plain);
     by_plan_free(plan);
     by_topology_free(topology);
 }
@@ -134,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_fabrics_reach_their_bound),
         cmocka_unit_test(a_kneser_graph_nearly_reaches_its_bound),
+        cmocka_unit_test(trees_of_columns_are_low),
         cmocka_unit_test(a_time_limit_ends_the_search),
     };
     const char *seed = getenv("SEED");
