@@ -10,12 +10,13 @@ struct by_graph;
 struct by_packed;
 struct by_tree_list;
 
-/* An allreduce whose trees miss the bound, in units of capacity. */
+/* An allreduce whose trees miss the bound, or are high, in units of capacity. */
 struct by_plan_gap {
     const struct by_graph *both, *up, *down; /* the fabric for both directions, up and down */
     bool pairs;                              /* trees up and down may differ */
     bool branching;                          /* some switch branches, in at least one direction */
     bool bound_only;                         /* where switches branch: find no trees */
+    bool lower;                              /* the trees reach the bound: find lower ones, quickly */
     struct by_fraction bound;                /* of all trees */
     const struct by_tree_list *trees;        /* those found so far */
     double deadline;                         /* a time of by_plan_clock, 0 for none */

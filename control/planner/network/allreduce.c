@@ -32,6 +32,8 @@
 /* Trees that are tried one after the other: in general, and after the time limit (counts). */
 #define ROUNDS_MAX  400u
 #define ROUNDS_LATE 8u
+/* Trees that are few enough in any case where they are lower (count). */
+#define FEW_TREES 32u
 
 static int refuse_range(struct by_problem *problem)
 {
@@ -247,28 +249,106 @@ static int pack_parts(struct allreduce_task *task, const struct by_plan_options 
     return error == BY_ERANGE ? error : 0; /* other errors: the whole is planned without parts */
 }
 
+static struct by_plan_gap make_gap(const struct allreduce_task *task)
+{
+    return (struct by_plan_gap){.both = task->both,
+                                .up = task->up,
+                                .down = task->down,
+                                .pairs = wants_pairs(task),
+                                .branching = has_branching(task),
+                                .bound = task->bound,
+                                .trees = &task->list,
+                                .deadline = task->deadline};
+}
+
 /* Packs trees, and finds a bound, with the programs of the options. */
 static int pack_outside(struct allreduce_task *task, const struct by_plan_options *options, bool bound_only,
                         struct by_problem *problem)
 {
-    struct by_plan_gap gap = {.both = task->both,
-                              .up = task->up,
-                              .down = task->down,
-                              .pairs = wants_pairs(task),
-                              .branching = has_branching(task),
-                              .bound_only = bound_only,
-                              .bound = task->bound,
-                              .trees = &task->list,
-                              .deadline = task->deadline};
+    struct by_plan_gap gap = make_gap(task);
     struct by_tree_list list = {0};
     struct by_packed packed = {.rate = {0, 1}, .bound = {0, 1}};
-    int error = options->programs(&gap, &list, &packed, problem);
+    int error;
 
+    gap.bound_only = bound_only;
+    error = options->programs(&gap, &list, &packed, problem);
     if (error)
         packed.rate = (struct by_fraction){0, 1};
     task->firm |= packed.bound.num > 0;
     offer(task, &list, &packed);
     return error;
+}
+
+/* The hops between the farthest compute node and the node for which these are fewest. */
+static uint32_t find_radius(const struct by_graph *graph)
+{
+    uint32_t n = graph->node_count, *hops = by_alloc(n, sizeof(*hops)), *queue = by_alloc(n, sizeof(*queue)),
+             radius = UINT32_MAX;
+
+    for (uint32_t start = 0; start < n; start++) {
+        uint32_t head = 0, tail = 0, farthest = 0;
+
+        memset(hops, 0xff, n * sizeof(*hops));
+        hops[start] = 0;
+        queue[tail++] = start;
+        while (head < tail && farthest < radius) {
+            uint32_t node = queue[head++];
+
+            farthest = graph->compute[node] ? hops[node] : farthest;
+            for (uint32_t i = graph->net->first[node]; i < graph->net->first[node + 1]; i++) {
+                uint32_t other = graph->net->near[i].node;
+
+                if (hops[other] == UINT32_MAX) {
+                    hops[other] = hops[node] + 1;
+                    queue[tail++] = other;
+                }
+            }
+        }
+        radius = farthest < radius ? farthest : radius;
+    }
+    free(hops);
+    free(queue);
+    return radius;
+}
+
+static uint32_t find_height(const struct by_tree_list *list, uint32_t node_count)
+{
+    uint32_t height = 0;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t hops = by_tree_list_height(list, i, node_count);
+
+        height = hops > height ? hops : height;
+    }
+    return height;
+}
+
+/* Replaces trees that reach the bound but are more than twice as high as they must be by lower ones
+ * of the programs of the options; by more of them only if these are lower by a quarter. */
+static void pack_low(struct allreduce_task *task, const struct by_plan_options *options,
+                     struct by_problem *problem)
+{
+    uint32_t n = task->both->node_count, high = find_height(&task->list, n), low;
+    struct by_plan_gap gap = make_gap(task);
+    struct by_tree_list list = {0};
+    struct by_packed packed;
+    int error;
+
+    if (high <= 2 * find_radius(task->both))
+        return;
+    by_stage_begin(task->stage, "lowering trees", 0);
+    gap.lower = true;
+    error = options->programs(&gap, &list, &packed, problem);
+    by_certificate_free(packed.proof);
+    low = find_height(&list, n);
+    if (!error && by_fraction_compare(packed.rate, task->rate) >= 0 && low < high &&
+        (list.count <= task->list.count || (list.count <= FEW_TREES && 4 * low <= 3 * high))) {
+        struct by_tree_list loser = task->list;
+
+        task->list = list;
+        list = loser;
+    }
+    by_tree_list_free(&list);
 }
 
 /* Makes trees without flows, by both quick methods, when the time limit has passed: they may be
@@ -298,7 +378,7 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
                         struct by_plan *plan, struct by_problem *problem)
 {
     double start = by_plan_clock();
-    bool branching = has_branching(task);
+    bool branching = has_branching(task), low = false;
     int error = 0;
 
     bound_by_parts(task);
@@ -324,10 +404,14 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
             error = pack_outside(task, options, false, problem);
             if (error)
                 return error;
+            low = true;
         }
         if ((!options->programs || !branching) && by_fraction_compare(task->rate, task->bound) < 0)
             error = pack_programs(task);
     }
+    if (!error && branching && options->programs && !low && !by_plan_late(task->deadline) &&
+        by_fraction_compare(task->rate, task->bound) >= 0)
+        pack_low(task, options, problem);
     plan->seconds.pack += by_plan_clock() - start;
     if (error)
         return refuse_range(problem);

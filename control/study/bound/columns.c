@@ -28,6 +28,8 @@
  * them (trees tried times sites^2) and of solving the program (rows^3 / 8): some 40 s. */
 #define COLUMNS_MAX 3000u
 #define WORK_MAX    15000000000u
+/* The same for trees that are only lower than others: about half a second. */
+#define WORK_LOWER_MAX 200000000u
 /* Weights that do not fit 63 bits become multiples of 1 / 2^ROUND_BITS. */
 #define ROUND_BITS 20u
 /* Exact solutions that may each find a column which floating point did not (count). */
@@ -84,7 +86,8 @@ static bool task_make(struct by_columns *task, bool pairs)
     task->duals = by_alloc(task->rows, sizeof(*task->duals));
     task->kept = by_alloc(task->rows, sizeof(*task->kept));
     work += (uint64_t)task->rows * task->rows * task->rows / 8;
-    task->column_max = WORK_MAX / work < COLUMNS_MAX ? (uint32_t)(WORK_MAX / work) : COLUMNS_MAX;
+    work = (task->gap->lower ? WORK_LOWER_MAX : WORK_MAX) / work;
+    task->column_max = work < COLUMNS_MAX ? (uint32_t)work : COLUMNS_MAX;
     task->lp = by_lp_new();
     for (uint32_t i = 0; i < task->rows; i++) {
         task->limits[i] =
@@ -378,7 +381,7 @@ static int finish(struct by_columns *task, struct by_packed *packed, struct by_p
         __int128 floor;
         int64_t one;
 
-        if (error || !can_prove(task) || rounds == EXACT_MAX)
+        if (error || task->gap->lower || !can_prove(task) || rounds == EXACT_MAX)
             return error;
         take_prices(task, &one);
         if (find(task, true, &floor) >= one) {
@@ -416,25 +419,27 @@ static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *
 {
     struct by_columns task = {.gap = gap, .height_max = UINT32_MAX};
     struct by_amounts amounts = {0};
-    bool solved;
+    double bound = by_fraction_value(gap->bound);
     __int128 floor;
     int error = 0;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
     if (task_make(&task, pairs)) {
+        bool solved;
+
         add_given(&task);
         task.column_max += task.column_count;
         by_packing_price(task.limits, task.limits, task.rows, task.prices);
         find(&task, false, &floor);
         add(&task);
-        solved =
-            by_columns_generate(&task, by_fraction_value(gap->bound)) && finish(&task, packed, problem) == 0;
-        error = by_columns_weigh(&task, solved, ROUND_BITS, &amounts);
-        if (!error && solved)
+        solved = by_columns_generate(&task, bound) && finish(&task, packed, problem) == 0;
+        if (!gap->lower || (solved && task.value >= bound * (1 - 1e-9)))
+            error = by_columns_weigh(&task, solved, ROUND_BITS, &amounts);
+        if (!error && solved && amounts.count > 0)
             by_columns_lower(&task, &amounts);
         if (!error)
             error = append(&task, &amounts, list);
-        if (!error)
+        if (!error && amounts.count > 0)
             packed->rate = amounts.sum;
         free(amounts.of);
     }

@@ -15,13 +15,17 @@
 #define ROUNDS_PART 8u
 /* New columns for small weights (count). */
 #define ROUNDS_WEIGH 100u
+/* Limits of height whose weights are tried (count): those of the lowest columns may need too many
+ * bits. */
+#define WEIGHED_MAX 3u
 /* Lower trees whose weights do not fit 63 bits are rounded less than others, since their rate must
  * not be less. */
 #define ROUND_BITS 24u
 
-/* Lets only columns of at most `height_max` hops count. */
+/* Lets only columns of at most `height_max` hops count, within the limits of the fabric. */
 static void limit_height(struct by_columns *task, uint32_t height_max)
 {
+    by_columns_limit(task, task->limits, 1);
     task->height_max = height_max;
     for (uint32_t j = 0; j < task->column_count; j++)
         by_lp_cost(task->lp, j, task->columns[j].height > height_max ? -1 : 1, 1);
@@ -48,17 +52,18 @@ static bool reach(struct by_columns *task, uint32_t height_max, double value)
     return by_columns_generate(task, value) && task->value >= value * (1 - 1e-9);
 }
 
-/* Finds the amounts of the columns that count. BY_ERANGE if their sum is less than `least`. */
-static int weigh(struct by_columns *task, struct by_fraction least, struct by_amounts *amounts)
+/* Finds the amounts of the columns that count, rounded if those of `former` are. BY_ERANGE if their
+ * sum is less. */
+static int weigh(struct by_columns *task, const struct by_amounts *former, struct by_amounts *amounts)
 {
     struct by_lp_options options = {.deadline = task->gap->deadline};
     struct by_problem problem = {0};
 
     task->column_max = task->column_count + ROUNDS_WEIGH;
-    if (by_lp_solve(task->lp, &options, &problem) != 0 ||
-        by_columns_weigh(task, true, ROUND_BITS, amounts) != 0)
+    if ((!former->rounded && by_lp_solve(task->lp, &options, &problem) != 0) ||
+        by_columns_weigh(task, !former->rounded, ROUND_BITS, amounts) != 0)
         return BY_ERANGE;
-    return by_fraction_compare(amounts->sum, least) < 0 ? BY_ERANGE : 0;
+    return by_fraction_compare(amounts->sum, former->sum) < 0 ? BY_ERANGE : 0;
 }
 
 void by_columns_lower(struct by_columns *task, struct by_amounts *amounts)
@@ -67,7 +72,6 @@ void by_columns_lower(struct by_columns *task, struct by_amounts *amounts)
     double value = by_fraction_value(amounts->sum);
     struct by_amounts lower = {0};
 
-    by_columns_limit(task, task->limits, 1);
     while (high - low > 1 && !by_plan_late(task->gap->deadline)) {
         uint32_t middle = low + (high - low) / 2;
 
@@ -76,12 +80,15 @@ void by_columns_lower(struct by_columns *task, struct by_amounts *amounts)
         else
             low = middle;
     }
-    if (high == start || by_plan_late(task->gap->deadline) || !reach(task, high, value))
-        return;
-    if (weigh(task, amounts->sum, &lower) != 0) {
+    for (uint32_t tries = 0; tries < WEIGHED_MAX && high < start && !by_plan_late(task->gap->deadline);
+         tries++) {
+        if (reach(task, high, value) && weigh(task, amounts, &lower) == 0) {
+            free(amounts->of);
+            *amounts = lower;
+            return;
+        }
         free(lower.of);
-        return;
+        lower = (struct by_amounts){0};
+        high += (start - high + 2) / 3;
     }
-    free(amounts->of);
-    *amounts = lower;
 }

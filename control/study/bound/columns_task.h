@@ -55,6 +55,7 @@ struct by_amounts {
     uint32_t count; /* of the columns that existed when the amounts were found; later ones have none */
     struct by_fraction *of; /* by column; by_columns_weigh allocates it, the caller frees it */
     struct by_fraction sum;
+    bool rounded; /* down, since the weights do not fit 63 bits */
 };
 
 /* Sets the limits of the program, which are in units of 1 / scale. */

@@ -190,6 +190,7 @@ int by_columns_weigh(struct by_columns *task, bool solved, unsigned round_bits, 
         by_columns_limit(task, task->limits, 1);
         amounts->of = by_realloc(amounts->of, task->column_count, sizeof(*amounts->of));
         error = round_amounts(task, round_bits, amounts);
+        amounts->rounded = true;
     }
     amounts->count = task->column_count;
     if (error) {
