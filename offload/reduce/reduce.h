@@ -28,8 +28,8 @@
 /* Instruction sets, best last. The shell detects the processor's and passes it to the core. */
 enum by_isa { BY_ISA_SCALAR = 1, BY_ISA_AVX2, BY_ISA_AVX512, BY_ISA_NEON, BY_ISA_COUNT };
 
-/* Maximum inputs of `gather` and `add_terms` (count), and whether this build has `gather`: one without
- * vectors must be small, and NEON's has not been measured and needs too much stack. */
+/* Maximum inputs of `gather` and `add_terms` (count), and whether this build has `gather`: one
+ * without vectors must be small, and NEON's has not been measured and needs too much stack. */
 #define BY_GATHER_MAX 8u
 #ifdef __SSE2__
 #define BY_GATHERS 1
@@ -67,10 +67,10 @@ struct by_reducer {
     uint32_t (*gather)(void *restrict acc, const void *const *in, uint32_t inputs, uint32_t count,
                        uint32_t *restrict psums);
     /*
-     * acc[i] = acc[i] op t[0][i] op t[1][i] ..., in this order and in one pass, or without acc unless
-     * `begun`. A value that is alone keeps its bits, as in load; otherwise the result has the bits of
-     * accumulations in acc's type. Writes the psums found, and returns the guard. Reads each input
-     * once. Only for sums and products of floats, else NULL.
+     * acc[i] = acc[i] op t[0][i] op t[1][i] ..., in this order and in one pass, or without acc
+     * unless `begun`. A value that is alone keeps its bits, as in load; otherwise the result has
+     * the bits of accumulations in acc's type. Writes the psums found, and returns the guard. Reads
+     * each input once. Only for sums and products of floats, else NULL.
      */
     uint32_t (*add_terms)(void *restrict acc, struct by_terms *restrict terms, uint32_t count);
     /* Turns acc into wire elements in place (a no-op except for f16 and bf16). Updates *guard to

@@ -29,8 +29,8 @@
     for (uint32_t k = first; k < inputs; k++)                                                                \
         found[k] = (by_words){0};
 
-/* The rest of the psums, and the guard; `done` elements were in vectors. A single value is no result
- * of an operator. */
+/* The rest of the psums, and the guard; `done` elements were in vectors. A single value is no
+ * result of an operator. */
 #define TERMS_END(NAME, done)                                                                                \
     *lead += by_words_total(before);                                                                         \
     for (uint32_t k = first; k < inputs; k++)                                                                \
@@ -137,8 +137,8 @@
 #define TERMS_BF16(OP) TERMS_WIDE(OP, BF16)
 
 #else
-/* One piece at a time in local arrays, by one loop for all types: in builds for size, code and stack
- * must be small. */
+/* One piece at a time in local arrays, by one loop for all types: in builds for size, code and
+ * stack must be small. */
 #define PIECE_BYTES 128u /* of a slot */
 
 /* A whole block of bf16, in the order of a slot. */

@@ -1,7 +1,7 @@
 /*
- * Calls under way in the plugin for MPI, over a libbanyan of which one call runs until the test ends
- * it: when a program that waits in MPI sleeps, and when it does not. The stand-ins below count the
- * sleeps of the test's own thread; the plugin's thread may move packets meanwhile.
+ * Calls under way in the plugin for MPI, over a libbanyan of which one call runs until the test
+ * ends it: when a program that waits in MPI sleeps, and when it does not. The stand-ins below count
+ * the sleeps of the test's own thread; the plugin's thread may move packets meanwhile.
  */
 #include <pthread.h>
 #include <setjmp.h>

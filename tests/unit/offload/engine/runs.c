@@ -286,7 +286,8 @@ static void a_damaged_value_among_others_of_its_chunk_is_lost_alone(void **state
 #define DET_CHUNKS 24u /* for each number of children */
 #define DET_BYTES  (8u * DET_COUNT)
 
-/* A chunk of mode DET: what each child contributes, and the packets in the order of their arrival. */
+/* A chunk of mode DET: what each child contributes, and the packets in the order of their
+ * arrival. */
 struct runs_chunk {
     uint8_t op, dtype;
     unsigned children;
@@ -444,7 +445,7 @@ static void runs_in_any_order_and_parts_have_the_bits_of_pairs_that_are_added_on
             assert_int_equal(side.count, children);
             for (unsigned c = 0; c < children; c++)
                 if (side.action[c].bytes > 0 &&
-                    memcmp(side.action[c].payload, chunk.right, side.action[c].bytes))
+                    memcmp(side.action[c].payload, chunk.right, side.action[c].bytes) != 0)
                     fail_msg("%u children, chunk %u: %s of %s differs at child %u", children, seq,
                              by_op_name(chunk.op), by_dtype_name(chunk.dtype), c);
             release(&side);

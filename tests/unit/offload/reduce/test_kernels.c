@@ -335,7 +335,8 @@ static void terms_in_one_pass_have_the_bits_of_pairs_that_are_added_one_by_one(v
     assert_int_equal(by_reducer_get(isa, op, dtype)->add_terms != NULL, by_reduction_is_ordered(op, dtype));
 }
 
-/* What changed in memory is visible in the psums of the inputs, and in the guard that the slot had. */
+/* What changed in memory is visible in the psums of the inputs, and in the guard that the slot
+ * had. */
 static void terms_show_each_flipped_bit_of_an_input_and_of_the_slot(void **state)
 {
     struct by_prng prng = {seed_get()};

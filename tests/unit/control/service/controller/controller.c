@@ -292,8 +292,8 @@ static uint32_t generation(const struct controller_fake *fake)
     return job.gen;
 }
 
-/* This program with two switches as arguments (name, address, descriptor of the image, bytes): pushes
- * their images. */
+/* This program with two switches as arguments (name, address, descriptor of the image, bytes):
+ * pushes their images. */
 static int push_of_arguments(char **arguments)
 {
     struct by_session_options options = plain;
@@ -313,8 +313,8 @@ static int push_of_arguments(char **arguments)
     return by_push(targets, 2, &options, &problem) != 0;
 }
 
-/* Starts another process that pushes: this program, executed again, since a process forked while the
- * threads of the switches run may allocate no memory. */
+/* Starts another process that pushes: this program, executed again, since a process forked while
+ * the threads of the switches run may allocate no memory. */
 static pid_t push_elsewhere(struct setup *setup, uint32_t at_once)
 {
     char text[2][2][24], number[16];
