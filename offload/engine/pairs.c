@@ -104,17 +104,20 @@ void by_pairs_clear(struct by_engine *engine, const struct by_entry *entry, uint
 
 /* ---- values that wait ---- */
 
-/* Returns the children of the first `pairs` pairs, at most BY_CHILDREN_MAX / 2. */
-static uint64_t children_before(uint32_t pairs)
+/* Returns the entry's children of its own tree among the first `count`. At the root of a pair of
+ * trees, those of the tree down have no values. */
+static uint64_t first_children(const struct by_entry *entry, uint32_t count)
 {
-    return pairs < BY_CHILDREN_MAX / 2 ? (UINT64_C(1) << 2 * pairs) - 1 : UINT64_MAX;
+    uint32_t most = count < entry->own_count ? count : entry->own_count;
+
+    return most < BY_CHILDREN_MAX ? (UINT64_C(1) << most) - 1 : UINT64_MAX;
 }
 
 /* Returns how many pairs, from the first on, are in turn when the children `have` have contributed:
  * the first one always is. */
 static uint8_t count_in_turn(const struct by_packet *packet, uint64_t have)
 {
-    uint64_t missing = packet->entry->all & ~have;
+    uint64_t missing = first_children(packet->entry, BY_CHILDREN_MAX) & ~have;
     uint32_t first = missing ? (uint32_t)__builtin_ctzll(missing) / 2 : packet->pairs;
 
     return first > 0 ? (uint8_t)first : 1;
@@ -327,6 +330,6 @@ enum by_added by_pairs_sum(struct by_step *step, const struct by_packet *packet,
 
     while ((added = sum(step, packet, *count, reducer, &given, &wrong)) == BY_ADDED_NOT && *count > 1)
         *count = wrong > 0 ? wrong : 1;
-    *summed = children_before(given.end);
+    *summed = first_children(packet->entry, 2u * given.end);
     return added;
 }

@@ -5,6 +5,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 #include "tests/sim/goodput.h"
 #include "tests/sim/scenario.h"
+
+#define PERTURBED 0x5a /* fills new memory: the complement of this */
 
 struct sim_main_totals {
     uint64_t scenarios, failed, wrong, checked, bytes, elapsed_ns;
@@ -195,6 +198,8 @@ int main(int argc, char **argv)
     }
     if (goodput)
         return print_goodput(seed);
+    /* Nodes must not depend on what their memory held, and a replay must fail as the campaign did. */
+    mallopt(M_PERTURB, PERTURBED);
     for (uint64_t i = 0; i < count && wall_ms() - start < limit_ms; i++) {
         scenario_draw(&scenario, seed, first + i);
         scenario_campaign(&scenario, &result);
