@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     }
     if (goodput)
         return print_goodput(seed);
-    /* Nodes must not depend on what their memory held, and a replay must fail as the campaign did. */
+    /* Nodes must not depend on what their memory held, and a replay must fail as its campaign. */
     mallopt(M_PERTURB, PERTURBED);
     for (uint64_t i = 0; i < count && wall_ms() - start < limit_ms; i++) {
         scenario_draw(&scenario, seed, first + i);
