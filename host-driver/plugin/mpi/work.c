@@ -162,6 +162,7 @@ int by_shim_prepare(struct by_shim_work *work, size_t room_bytes)
     work->code = MPI_SUCCESS;
     work->kept[0] = work->kept[1] = MPI_DATATYPE_NULL;
     work->kept_all[0] = work->kept_all[1] = NULL;
+    memset(work->lists, 0, sizeof(work->lists));
     work->room = work->form == BY_SHIM_IN_PLACE ? NULL : malloc(room_bytes > 0 ? room_bytes : 1);
     if (work->room == NULL && work->form != BY_SHIM_IN_PLACE) {
         fprintf(stderr, "banyan: no memory for a temporary buffer of %zu bytes\n", room_bytes);
@@ -211,6 +212,28 @@ static MPI_Datatype *keep_all(const struct by_shim_side *side)
     return kept;
 }
 
+/* Returns a copy of a list, or without memory the list. */
+static const void *copy(const void *list, size_t bytes, void **kept)
+{
+    *kept = list != NULL ? malloc(bytes) : NULL;
+    return *kept != NULL ? memcpy(*kept, list, bytes) : list;
+}
+
+static void keep_lists(struct by_shim_counts *counts, struct by_shim_places *places, int blocks,
+                       void *kept[2])
+{
+    const size_t count = (size_t)blocks;
+
+    if (counts->wide != NULL)
+        counts->wide = copy(counts->wide, count * sizeof(*counts->wide), &kept[0]);
+    else
+        counts->narrow = copy(counts->narrow, count * sizeof(*counts->narrow), &kept[0]);
+    if (places->wide != NULL)
+        places->wide = copy(places->wide, count * sizeof(*places->wide), &kept[1]);
+    else
+        places->narrow = copy(places->narrow, count * sizeof(*places->narrow), &kept[1]);
+}
+
 void by_shim_keep(struct by_shim_work *work)
 {
     struct by_shim_gathering *g = &work->gathering;
@@ -220,6 +243,7 @@ void by_shim_keep(struct by_shim_work *work)
     if (work->form == BY_SHIM_PACKED) {
         work->type = work->kept[0] = keep(work->type);
     } else if (work->form == BY_SHIM_GATHERED) {
+        keep_lists(&g->counts, &g->places, g->ranks, &work->lists[0]);
         g->recv_type = work->kept[0] = keep(g->recv_type);
         if (g->send != MPI_IN_PLACE)
             g->send_type = work->kept[1] = keep(g->send_type);
@@ -227,6 +251,8 @@ void by_shim_keep(struct by_shim_work *work)
         for (int i = 0; i < 2; i++) {
             struct by_shim_side *side = &work->side[i];
 
+            if (side->blocks > 0)
+                keep_lists(&side->counts, &side->places, side->blocks, &work->lists[2 * i]);
             if (side->types != NULL)
                 work->kept_all[i] = keep_all(side);
             else if (side->blocks > 0)
@@ -292,6 +318,10 @@ void by_shim_release(struct by_shim_work *work)
                 PMPI_Type_free(&work->kept_all[i][r]);
         free(work->kept_all[i]);
         work->kept_all[i] = NULL;
+    }
+    for (int i = 0; i < 4; i++) {
+        free(work->lists[i]);
+        work->lists[i] = NULL;
     }
     by_mpi_close(&work->flight);
     free(work->room);

@@ -77,6 +77,7 @@ struct by_shim_work {
     struct by_shim_side side[2];        /* SHARES: sent and received */
     MPI_Datatype kept[2];               /* types that by_shim_keep has made */
     MPI_Datatype *kept_all[2];          /* SHARES: the same of sides with `types`; or NULL */
+    void *lists[4];                     /* copies of the user's counts and places; or NULL */
 };
 
 int64_t by_shim_count_at(struct by_shim_counts counts, int rank);
@@ -98,7 +99,8 @@ uint64_t by_shim_side_bytes(const struct by_shim_side *side);
 /* Allocates the temporary buffer, sets the buffers of the call and describes it to libbanyan. An
  * error is in work->code, and is returned by the functions below. Always returns 1. */
 int by_shim_prepare(struct by_shim_work *work, size_t room_bytes);
-/* Makes the work independent of the user's handles of types. */
+/* Makes the work independent of the user's handles of types, and of lists of counts and places:
+ * libraries for other languages free these when a call has started (mpi4py 3.1). */
 void by_shim_keep(struct by_shim_work *work);
 /* Executes a prepared work and releases it. Returns MPI's code. */
 int by_shim_run(struct by_shim_work *work);
