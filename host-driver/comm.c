@@ -312,7 +312,8 @@ static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t dead
         by_member_woken(comm);
 }
 
-/* Steps the trees and the hosts, whichever this communicator has. */
+/* Steps the trees and the hosts, whichever this communicator has. What moves ends the empty
+ * polls. */
 static uint64_t step_all(struct banyan_comm *comm, uint64_t now_ns)
 {
     uint64_t moved = by_member_step(comm, now_ns);
@@ -323,6 +324,8 @@ static uint64_t step_all(struct banyan_comm *comm, uint64_t now_ns)
         moved += by_local_step(comm->local, now_ns);
     if (comm->hosts.fallback != NULL)
         moved += by_fallback_step(comm->hosts.fallback, now_ns);
+    if (moved > 0)
+        comm->empty_polls = 0;
     return moved;
 }
 
@@ -350,11 +353,7 @@ static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
     for (;;) {
         uint64_t now_ns = by_clock_ns();
 
-        if (step_all(comm, now_ns) > 0) {
-            comm->empty_polls = 0;
-            return;
-        }
-        if (until_ns <= now_ns)
+        if (step_all(comm, now_ns) > 0 || until_ns <= now_ns)
             return;
         if (comm->empty_polls < comm->yield_max && now_ns >= comm->shy_until_ns) {
             sched_yield();
@@ -364,8 +363,7 @@ static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
             uint64_t deadline_ns = deadline_of(comm);
 
             sleep_until(comm, now_ns, deadline_ns < until_ns ? deadline_ns : until_ns);
-            if (step_all(comm, by_clock_ns()) > 0)
-                comm->empty_polls = 0;
+            step_all(comm, by_clock_ns());
             return;
         }
         comm->empty_polls++;

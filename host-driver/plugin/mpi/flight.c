@@ -337,12 +337,9 @@ void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void))
 static int has_waited(void)
 {
     static _Thread_local uint64_t before;
-    struct timespec used;
-    uint64_t since;
+    uint64_t now = by_clock_thread_ns(), since = now - before;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    since = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec - before;
-    before += since;
+    before = now;
     return since < SPENT_NS;
 }
 

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,15 +27,10 @@ static atomic_uint naps; /* waits of the program's thread inside by_mpi_progress
 
 static void compute_for(uint64_t ns)
 {
-    struct timespec used;
-    uint64_t end = 0, now;
+    const uint64_t end = by_clock_thread_ns() + ns;
 
-    do {
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-        now = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-        if (end == 0)
-            end = now + ns;
-    } while (now < end);
+    while (by_clock_thread_ns() < end)
+        ;
 }
 
 /* ---- stand-ins for libbanyan and core.c ---- */

@@ -127,16 +127,21 @@ static bool is_write(const uint8_t *bytes, size_t count)
     return !end && tag >= by_Request_stage_tag && tag <= by_Request_abort_tag;
 }
 
-/* Counts a request. Returns true if the controller ends at this request, after ending it. */
-static bool is_last(struct crash *crash, bool writes)
+void fake_crash(struct crash *crash)
 {
-    if ((crash->writes && !writes) || atomic_fetch_sub(&crash->left, 1) != 1)
-        return false;
     while (crash->process == 0)
         usleep(100);
     kill(crash->process, SIGKILL);
     waitpid(crash->process, NULL, 0);
     crash->process = -1;
+}
+
+/* Counts a request. Returns true if the controller ends at this request, after ending it. */
+static bool is_last(struct crash *crash, bool writes)
+{
+    if ((crash->writes && !writes) || atomic_fetch_sub(&crash->left, 1) != 1)
+        return false;
+    fake_crash(crash);
     return true;
 }
 

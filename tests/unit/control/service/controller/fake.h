@@ -21,6 +21,9 @@ struct crash {
     atomic_int process; /* the controller's; 0 = not known yet, -1 = killed by a switch */
 };
 
+/* Kills the controller, waits for its end, and states it in `process`. Waits until it is known. */
+void fake_crash(struct crash *crash);
+
 /* A connection, with its own thread. */
 struct fake_client {
     struct controller_fake *fake;

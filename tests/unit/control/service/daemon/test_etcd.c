@@ -83,15 +83,6 @@ static int connect_to(unsigned port)
     return -1;
 }
 
-static void crash_now(struct crash *crash)
-{
-    while (crash->process == 0)
-        usleep(1000);
-    kill(crash->process, SIGKILL);
-    waitpid(crash->process, NULL, 0);
-    crash->process = -1;
-}
-
 /* Moves bytes of a connection: fds[0] is banyand's end, fds[1] etcd's. Returns false at its end. */
 static bool move(struct proxy *proxy, const int fds[2], int from, bool *last)
 {
@@ -101,14 +92,14 @@ static bool move(struct proxy *proxy, const int fds[2], int from, bool *last)
     if (got <= 0)
         return false;
     if (from == 1 && *last) { /* the answer is lost */
-        crash_now(&proxy->crash);
+        fake_crash(&proxy->crash);
         return false;
     }
     if (from == 0 && got > 18 && memcmp(bytes, "POST /v3/kv/txn HTTP", 16) == 0 &&
         atomic_fetch_sub(&proxy->crash.left, 1) == 1) {
         *last = !proxy->crash.before;
         if (proxy->crash.before) {
-            crash_now(&proxy->crash);
+            fake_crash(&proxy->crash);
             return false;
         }
     }
