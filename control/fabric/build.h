@@ -5,10 +5,10 @@
 
 #include "control/fabric/topology.h"
 
-/* Nodes (count): a rank is 16 bits on the wire. */
-#define BY_TOPOLOGY_NODES_MAX 65535u
-/* Links of a file (count): more than the complete graph of 1,024 nodes has. */
-#define BY_TOPOLOGY_LINKS_MAX 524288u
+/* Nodes (count). */
+#define BY_TOPOLOGY_NODES_MAX 1048576u
+/* Links of a file (count): four for each node. */
+#define BY_TOPOLOGY_LINKS_MAX 4194304u
 
 struct by_builder;
 

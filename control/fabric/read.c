@@ -19,7 +19,7 @@
 
 /* Maximum size of a topology file (bytes): thousands of times the largest fabric that planning
  * supports. */
-#define FILE_BYTES_MAX ((size_t)64 << 20)
+#define FILE_BYTES_MAX ((size_t)1 << 30)
 /* Maximum length of the name of a topology and of its unit (bytes), which appear in plans, pictures
  * and messages. */
 #define TEXT_BYTES_MAX 255
