@@ -63,6 +63,15 @@ static void claim_proof(struct by_claim *claim, const struct by_certificate *pro
             (struct by_claim_price){proof->prices[i].from, proof->prices[i].to, proof->prices[i].price};
 }
 
+static void claim_rotations(struct by_claim *claim, const struct by_rotations *rotations)
+{
+    claim->rotation_count = rotations ? rotations->count : 0;
+    claim->rotations = by_alloc(claim->rotation_count, sizeof(*claim->rotations));
+    for (uint32_t i = 0; i < claim->rotation_count; i++)
+        claim->rotations[i] =
+            (struct by_claim_rotation){rotations->list[i].order, rotations->list[i].next};
+}
+
 void by_cli_check(const struct by_plan *plan, const struct by_topology *topology,
                   struct by_verify_report *report)
 {
@@ -98,6 +107,7 @@ void by_cli_check(const struct by_plan *plan, const struct by_topology *topology
     claim.trees_max = plan->trees_max;
     claim.ordered = plan->ordered;
     claim_proof(&claim, plan->proof);
+    claim_rotations(&claim, plan->rotations);
     claim_trees(&claim, plan);
     by_claim_check(&claim, report);
     by_claim_clear(&claim);

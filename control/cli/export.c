@@ -29,7 +29,8 @@
 struct export_arguments {
     const char *topology;
     const char *plan;
-    enum { NO_FORMAT, MSCCL, FORESTCOLL, HOSTS } format;
+    enum { NO_FORMAT, MSCCL, FORESTCOLL, HOSTS, PLAN } format;
+    const char *root;
     const char *output;
     const char *check;
     uint32_t slots;
@@ -37,15 +38,17 @@ struct export_arguments {
     bool json;
 };
 
-static const char *const formats[] = {"?", "msccl", "forestcoll", "hosts"};
+static const char *const formats[] = {"?", "msccl", "forestcoll", "hosts", "plan"};
 
 #define AT(member) BY_OPTION_AT(struct export_arguments, member)
 
 static const struct by_option rows[] = {
-    {BY_ROW_CHOICE(0, "format", "FORMAT", AT(format), MSCCL, HOSTS,
+    {BY_ROW_CHOICE(0, "format", "FORMAT", AT(format), MSCCL, PLAN,
                    "msccl: MSCCL XML; forestcoll: ForestColl's tree XML; hosts: what each host sends and "
-                   "receives, from a schedule of banyan steady for a scatter or gossip"),
+                   "receives, from a schedule of banyan steady for a scatter or gossip; plan: a plan with "
+                   "all trees, from a plan by classes"),
      .words = formats},
+    {BY_ROW_TEXT(0, "root", "NODE", AT(root), "plan: write the trees of this root only")},
     {BY_ROW_TEXT('o', "output", "FILE", AT(output), "write to FILE (- for standard output, the default)")},
     {BY_ROW_SIZE(0, "min-bytes", "BYTES", AT(min_bytes), 0, INT64_MAX,
                  "MSCCL: the smallest size that the schedule is for (K, M, G; default 0)")},
@@ -84,7 +87,9 @@ static int read_arguments(int argc, char **argv, struct export_arguments *argume
     arguments->topology = argc > 1 ? argv[1] : NULL;
     arguments->plan = argc > 2 ? argv[2] : NULL;
     if (!arguments->check && !arguments->format)
-        return by_cli_fail(BY_EXIT_USAGE, "name a format with --format: msccl, forestcoll or hosts");
+        return by_cli_fail(BY_EXIT_USAGE, "name a format with --format: msccl, forestcoll, hosts or plan");
+    if (arguments->root && arguments->format != PLAN)
+        return by_cli_fail(BY_EXIT_USAGE, "--root is for --format plan; leave it out");
     if (arguments->max_bytes < arguments->min_bytes)
         return by_cli_fail(BY_EXIT_USAGE, "--max-bytes is below --min-bytes: no size would fit");
     return -1;
@@ -249,6 +254,37 @@ static int read_plan(const char *path, struct by_topology **topology, struct by_
     return by_plan_read(path, part, plan, problem);
 }
 
+/* Writes a plan with all trees, or with those of one root. */
+static int export_plan(const struct export_arguments *arguments, const struct by_topology *topology)
+{
+    int64_t root = arguments->root ? by_topology_find(topology, arguments->root) : -1;
+    struct by_problem problem = {0};
+    struct by_plan *plan = NULL;
+    struct by_output output;
+    int status, error;
+
+    if (arguments->root && root < 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is not a node of %s", arguments->root,
+                           arguments->topology);
+    error = by_plan_read_classes(arguments->plan, topology, &plan, &problem);
+    if (!error && arguments->root && !plan->rotations) {
+        plan->rotations = by_alloc(1, sizeof(*plan->rotations));
+        plan->rotations->node_count = topology->node_count;
+    }
+    if (!error && arguments->root)
+        error = by_rotations_at_root(plan, (uint32_t)root, &problem);
+    else if (!error && plan->rotations)
+        error = by_rotations_expand(plan, &problem);
+    if (error)
+        status = by_cli_refuse(arguments->plan, &problem);
+    else if (!by_cli_create(&output, arguments->output))
+        status = BY_EXIT_ENVIRONMENT;
+    else
+        status = by_cli_finish(&output, by_plan_write(plan, topology, output.stream) == 0);
+    by_plan_free(plan);
+    return status;
+}
+
 int by_command_export(int argc, char **argv)
 {
     struct export_arguments arguments;
@@ -268,6 +304,8 @@ int by_command_export(int argc, char **argv)
         return BY_EXIT_USAGE;
     if (arguments.format == HOSTS)
         status = by_cli_export_moves(topology, arguments.plan, arguments.output, arguments.json);
+    else if (arguments.format == PLAN)
+        status = export_plan(&arguments, topology);
     else if (read_plan(arguments.plan, &topology, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.plan, &problem);
     else if (plan->shares)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/cli/baseline.h"
@@ -109,6 +110,9 @@ static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "matrix", "FILE", AT(matrix),
                  "all-to-all: what each rank has for each other one, from JSON: an array of rows by "
                  "sender, of numbers by receiver")},
+    {BY_ROW_FLAG(0, "classes", AT(options.classes),
+                 "plan alike parts of the fabric once, and write one tree for each class of roots; the "
+                 "default above 16384 nodes")},
     {BY_ROW_CHOICE(0, "in-network", "MODE", AT(options.in_network), 0, 1,
                    "auto: use switches that can multicast or aggregate (default); none: switches only "
                    "forward"),
@@ -365,6 +369,8 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     }
     if (plan->trees_max > 0)
         printf(" \"trees_max\": %lld,\n", (long long)plan->trees_max);
+    if (plan->rotations)
+        printf(" \"images\": %llu,\n", (unsigned long long)by_rotations_images(plan->rotations));
     printf(" \"k\": %lld, \"tree_count\": %u, \"height\": {\"max\": %u, \"mean\": %.4g", (long long)plan->k,
            plan->tree_count, heights.max, heights.mean);
     if (plan->packed.max > 0)
@@ -409,17 +415,16 @@ static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_
 {
     uint32_t inside = compute_in_cut(plan, topology);
     bool enter = 2 * inside > plan->compute_count;
+    bool *in_cut = by_alloc(topology->node_count, sizeof(*in_cut));
     uint32_t count = 0;
     char text[BY_FRACTION_TEXT_BYTES];
 
+    for (uint32_t i = 0; i < plan->cut_count; i++)
+        in_cut[plan->cut[i]] = true;
     fprintf(stream, "  bottleneck  %s %s %s {", by_fraction_text(plan->cut_exiting, text), plan->unit,
             enter ? "enter" : "leave");
     for (uint32_t node = 0; node < topology->node_count; node++) {
-        bool in_cut = false;
-
-        for (uint32_t i = 0; i < plan->cut_count && !in_cut; i++)
-            in_cut = plan->cut[i] == node;
-        if (in_cut == enter || by_members_idle(topology, plan->member, node))
+        if (in_cut[node] == enter || by_members_idle(topology, plan->member, node))
             continue;
         if (count < CUT_NAMES_MAX)
             fprintf(stream, "%s%s", count ? ", " : "", topology->nodes[node].name);
@@ -429,6 +434,7 @@ static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_
         fprintf(stream, ", ... %u nodes", count);
     fprintf(stream, "} with %u of %u compute nodes\n", enter ? plan->compute_count - inside : inside,
             plan->compute_count);
+    free(in_cut);
 }
 
 /*
@@ -500,6 +506,9 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
         fprintf(stream, "  1/x*        %s\n", by_fraction_text(plan->inv_x, text));
     print_shares(stream, plan, topology);
     fprintf(stream, "  trees       %u", plan->tree_count);
+    if (plan->rotations)
+        fprintf(stream, " class%s of %llu", plan->tree_count == 1 ? "" : "es",
+                (unsigned long long)by_rotations_images(plan->rotations));
     if (plan->k > 0)
         fprintf(stream, ", k = %lld%s", (long long)plan->k, plan->shares ? " for each part" : "");
     if (plan->trees_max > 0)

@@ -78,6 +78,8 @@ static void print_json(const struct by_verify_report *report, const struct by_ru
     print_number("ratio", &report->ratio);
     if (report->hosts_only)
         printf(", \"in_network\": \"none\"");
+    if (report->images > 1)
+        printf(", \"images\": %llu", (unsigned long long)report->images);
     printf(", \"bound_of\": \"%s\", \"tree_count\": %u, ", report->of_trees ? "trees" : "schedules",
            report->tree_count);
     by_cli_runs_json(stdout, runs);
@@ -86,18 +88,22 @@ static void print_json(const struct by_verify_report *report, const struct by_ru
 
 static void print_people(const struct by_verify_report *report, const struct by_runs *runs, const char *unit)
 {
+    char trees[80];
+
+    snprintf(trees, sizeof(trees), "%u tree%s", report->tree_count, by_plural(report->tree_count));
+    if (report->images > 1)
+        snprintf(trees, sizeof(trees), "%u class%s of %llu trees", report->tree_count,
+                 report->tree_count == 1 ? "" : "es", (unsigned long long)report->images);
     if (report->verdict == BY_VERDICT_INVALID)
         printf("INVALID %s\n", report->reason);
     else if (report->verdict == BY_VERDICT_OPTIMAL)
-        printf("OPTIMAL %.6g %s with %u tree%s; %s\n", report->achieved.value, unit, report->tree_count,
-               by_plural(report->tree_count),
+        printf("OPTIMAL %.6g %s with %s; %s\n", report->achieved.value, unit, trees,
                !report->of_trees    ? "the cut allows no more"
                : report->hosts_only ? "no trees carry more while switches only forward"
                                     : "no trees carry more");
     else
-        printf("VALID %s/%s = %.6g: %.6g %s with %u tree%s, %s %.6g\n", report->ratio.num, report->ratio.den,
-               report->ratio.value, report->achieved.value, unit, report->tree_count,
-               by_plural(report->tree_count), report->of_trees ? "trees carry at most" : "the cut allows",
+        printf("VALID %s/%s = %.6g: %.6g %s with %s, %s %.6g\n", report->ratio.num, report->ratio.den,
+               report->ratio.value, report->achieved.value, unit, trees, report->of_trees ? "trees carry at most" : "the cut allows",
                report->bound.value);
     if (report->verdict == BY_VERDICT_INVALID)
         return;
@@ -148,7 +154,7 @@ static void find_runs(const struct by_topology *topology, const char *text, size
 {
     struct by_plan *plan = NULL;
 
-    if (by_plan_parse(text, bytes, topology, &plan, &runs->problem) == 0)
+    if (by_plan_parse_classes(text, bytes, topology, &plan, &runs->problem) == 0)
         by_runs_find(topology, plan, runs);
     by_plan_free(plan);
 }

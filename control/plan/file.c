@@ -4,6 +4,7 @@
  * by printf. Each call runs in one thread.
  */
 #include <jansson.h>
+#include <string.h>
 
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
@@ -14,7 +15,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-#define FORMAT "banyan-plan-2"
+#define FORMAT         "banyan-plan-2"
+#define FORMAT_CLASSES "banyan-plan-classes-1"
 
 /* Buffer of text to be written (bytes). */
 #define BUFFER_BYTES 65536u
@@ -104,7 +106,8 @@ static void put_head(struct file_writer *writer, const struct by_plan *plan,
 
     for (uint32_t i = 0; i < plan->cut_count; i++)
         inside += by_members_have(topology, plan->member, plan->cut[i]);
-    put(writer, "{\"format\": \"" FORMAT "\", \"topology\": ");
+    put(writer, plan->rotations ? "{\"format\": \"" FORMAT_CLASSES : "{\"format\": \"" FORMAT);
+    put(writer, "\", \"topology\": ");
     put_string(writer, plan->topology_name);
     put(writer, ", \"unit\": ");
     put_string(writer, plan->unit);
@@ -168,6 +171,42 @@ static void put_head(struct file_writer *writer, const struct by_plan *plan,
     }
 }
 
+/* Writes rotations as cycles of node names. */
+static void put_rotations(struct file_writer *writer, const struct by_rotations *rotations,
+                          const struct by_topology *topology)
+{
+    uint32_t n = topology->node_count, *cycle = by_alloc(n, sizeof(*cycle));
+    bool *seen = by_alloc(n, sizeof(*seen));
+
+    put(writer, "\"rotations\": [");
+    for (uint32_t r = 0; r < rotations->count; r++) {
+        const uint32_t *next = rotations->list[r].next;
+        const char *before = "\n   ";
+
+        put(writer, r ? "},\n  {\"order\": " : "\n  {\"order\": ");
+        put_number(writer, rotations->list[r].order);
+        put(writer, ", \"cycles\": [");
+        memset(seen, 0, n * sizeof(*seen));
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t count = 0;
+
+            for (uint32_t node = i; !seen[node] && next[i] != i; node = next[node]) {
+                seen[node] = true;
+                cycle[count++] = node;
+            }
+            if (count == 0)
+                continue;
+            put(writer, before);
+            put_nodes(writer, topology, cycle, count);
+            before = ",\n   ";
+        }
+        put(writer, "]");
+    }
+    put(writer, "}],\n ");
+    free(cycle);
+    free(seen);
+}
+
 static void put_tree(struct file_writer *writer, const struct by_plan *plan,
                      const struct by_topology *topology, const struct by_tree *tree)
 {
@@ -195,6 +234,8 @@ int by_plan_write(const struct by_plan *plan, const struct by_topology *topology
 
     writer->file = stream;
     put_head(writer, plan, topology);
+    if (plan->rotations)
+        put_rotations(writer, plan->rotations, topology);
     put(writer, "\"paths\": [");
     for (uint32_t i = 0; i < plan->paths.count; i++) {
         struct by_path path = by_paths_get(&plan->paths, i);

@@ -18,7 +18,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-#define FORMAT "banyan-plan-2"
+#define FORMAT         "banyan-plan-2"
+#define FORMAT_CLASSES "banyan-plan-classes-1"
 
 /* Maximum size of a plan file (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
@@ -41,7 +42,7 @@ struct file_read_reader {
     uint32_t *edges;   /* edges of the current tree */
     uint32_t *reached; /* by node: the last tree (number + 1) that reached it */
     struct {
-        bool format, topology, unit, optimum, achieved, k, bottleneck, exiting, paths, trees;
+        bool format, classes, topology, unit, optimum, achieved, k, bottleneck, exiting, paths, trees;
     } has;
 };
 
@@ -291,7 +292,8 @@ static void read_format(struct file_read_reader *reader)
         by_json_skip(&reader->json);
     else if (!by_json_string(&reader->json, &text, &bytes))
         return;
-    reader->has.format = by_json_is(text, bytes, FORMAT);
+    reader->has.classes = by_json_is(text, bytes, FORMAT_CLASSES);
+    reader->has.format = reader->has.classes || by_json_is(text, bytes, FORMAT);
     if (!reader->has.format)
         refuse(reader, "the file's format is '%.*s', this banyan reads '%s'; plan again",
                bytes > 40 ? 40 : (int)bytes, text, FORMAT);
@@ -327,6 +329,74 @@ static void read_ranks(struct file_read_reader *reader, struct by_plan *plan)
         free(plan->member);
         plan->member = NULL;
     }
+}
+
+/* Reads a cycle of a rotation of order `order`; `seen` is by node. */
+static void read_cycle(struct file_read_reader *reader, uint32_t *next, bool *seen, int64_t order)
+{
+    uint32_t start = 0, before = 0, node = 0, count = 0;
+
+    for (bool first = true; going(reader) && by_json_element(&reader->json, &first); count++) {
+        if (!read_node(reader, &node))
+            return;
+        if (seen[node])
+            refuse(reader, "node '%s' appears twice in a rotation", reader->topology->nodes[node].name);
+        seen[node] = true;
+        if (count == 0)
+            start = node;
+        else
+            next[before] = node;
+        next[before = node] = start;
+    }
+    if (going(reader) && (count == 0 || order % count))
+        refuse(reader, "a cycle of %u nodes does not fit a rotation of order %lld, which must precede it", count,
+               (long long)order);
+}
+
+/* Reads a rotation. */
+static void read_rotation(struct file_read_reader *reader, struct by_rotation *rotation)
+{
+    uint32_t n = reader->topology->node_count;
+    bool *seen = by_alloc(n, sizeof(*seen));
+    int64_t order = 0;
+    const char *key;
+    size_t bytes;
+
+    rotation->next = by_alloc(n, sizeof(*rotation->next));
+    for (uint32_t i = 0; i < n; i++)
+        rotation->next[i] = i;
+    for (bool first = true; going(reader) && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "order") && by_json_integer(&reader->json, &order))
+            continue;
+        if (!by_json_is(key, bytes, "cycles") || order < 2 || order > (int64_t)BY_ROTATION_IMAGES_MAX) {
+            refuse(reader, "a rotation must have an \"order\" from 2 to %llu, and then \"cycles\"",
+                   (unsigned long long)BY_ROTATION_IMAGES_MAX);
+            break;
+        }
+        for (bool start = true; going(reader) && by_json_element(&reader->json, &start);)
+            read_cycle(reader, rotation->next, seen, order);
+    }
+    rotation->order = (uint32_t)order;
+    free(seen);
+}
+
+/* Reads the symmetries of a plan by classes. */
+static void read_rotations(struct file_read_reader *reader, struct by_plan *plan)
+{
+    struct by_rotations *rotations = plan->rotations = by_alloc(1, sizeof(*plan->rotations));
+
+    rotations->node_count = reader->topology->node_count;
+    for (bool first = true; going(reader) && by_json_element(&reader->json, &first);) {
+        if (rotations->count == BY_ROTATIONS_MAX)
+            refuse(reader, "the plan has more than %u rotations", BY_ROTATIONS_MAX);
+        else
+            read_rotation(reader, &rotations->list[rotations->count++]);
+        if (going(reader) && by_rotations_images(rotations) > BY_ROTATION_IMAGES_MAX)
+            refuse(reader, "the rotations of the plan have more than %llu products",
+                   (unsigned long long)BY_ROTATION_IMAGES_MAX);
+    }
+    if (going(reader) && rotations->count == 0)
+        refuse(reader, "\"rotations\" is empty");
 }
 
 static void read_in_network(struct file_read_reader *reader, struct by_plan *plan)
@@ -383,6 +453,8 @@ static void read_head(struct file_read_reader *reader, struct by_plan *plan, con
         if (by_shares_value(&reader->json, reader->names, reader->topology, plan->member, &plan->shares,
                             reader->problem))
             reader->error = reader->json.failed ? reader->error : BY_EFORMAT;
+    } else if (by_json_is(key, bytes, "rotations") && !plan->rotations) {
+        read_rotations(reader, plan);
     } else if (by_json_is(key, bytes, "proof") && !plan->proof) {
         plan->proof = by_certificate_read(&reader->json, reader->names, reader->topology, reader->problem);
         reader->error = plan->proof || reader->json.failed ? reader->error : BY_EFORMAT;
@@ -424,6 +496,8 @@ static void check_complete(struct file_read_reader *reader, const struct by_plan
 {
     if (!reader->has.format)
         refuse(reader, "the file's format is '(none)', this banyan reads '%s'; plan again", FORMAT);
+    if (reader->has.classes != (plan->rotations != NULL))
+        refuse(reader, "only a plan of format '%s' has \"rotations\"", FORMAT_CLASSES);
     if (!plan->topology_name || !plan->unit || !plan->collective)
         refuse(reader, "the plan must have \"topology\", \"unit\" and a known \"collective\"");
     else if (strcmp(plan->unit, reader->topology->unit) != 0)
@@ -462,7 +536,7 @@ static int read_plan(struct file_read_reader *reader, struct by_plan *plan)
     return reader->error;
 }
 
-int by_plan_parse(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
+int by_plan_parse_classes(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
                   struct by_problem *problem)
 {
     struct file_read_reader reader = {.topology = topology, .problem = problem};
@@ -485,8 +559,28 @@ int by_plan_parse(const char *text, size_t bytes, const struct by_topology *topo
     return 0;
 }
 
-int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
-                 struct by_problem *problem)
+/* Makes all trees of a plan by classes. */
+static int expand(struct by_plan **plan, struct by_problem *problem)
+{
+    int error = (*plan)->rotations ? by_rotations_expand(*plan, problem) : 0;
+
+    if (error) {
+        by_plan_free(*plan);
+        *plan = NULL;
+    }
+    return error;
+}
+
+int by_plan_parse(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
+                  struct by_problem *problem)
+{
+    int error = by_plan_parse_classes(text, bytes, topology, plan, problem);
+
+    return error ? error : expand(plan, problem);
+}
+
+int by_plan_read_classes(const char *path, const struct by_topology *topology, struct by_plan **plan,
+                         struct by_problem *problem)
 {
     char *text;
     size_t bytes;
@@ -494,7 +588,15 @@ int by_plan_read(const char *path, const struct by_topology *topology, struct by
 
     *plan = NULL;
     if (error == 0)
-        error = by_plan_parse(text, bytes, topology, plan, problem);
+        error = by_plan_parse_classes(text, bytes, topology, plan, problem);
     free(text);
     return error;
+}
+
+int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
+                 struct by_problem *problem)
+{
+    int error = by_plan_read_classes(path, topology, plan, problem);
+
+    return error ? error : expand(plan, problem);
 }

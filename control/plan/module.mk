@@ -6,5 +6,6 @@ control_SRC += \
 	control/plan/merge.c \
 	control/plan/paths.c \
 	control/plan/plan.c \
+	control/plan/rotations.c \
 	control/plan/shares.c \
 	control/plan/tree_list.c

@@ -16,6 +16,7 @@ void by_plan_free(struct by_plan *plan)
     free(plan->shares);
     free(plan->member);
     by_certificate_free(plan->proof);
+    by_rotations_free(plan->rotations);
     free(plan->trades);
     free(plan->topology_name);
     free(plan->unit);

@@ -17,6 +17,7 @@
 #include "control/fabric/topology.h"
 #include "control/plan/certificate.h"
 #include "control/plan/paths.h"
+#include "control/plan/rotations.h"
 
 /* The direction of a tree, for plans that hold trees of different directions (allreduce on
  * asymmetric fabrics). */
@@ -77,6 +78,9 @@ struct by_plan {
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
     uint32_t trade_count;          /* latency-aware plan: the number of possible heights; lowest first */
     struct by_trade *trades;
+    /* a plan by classes: each tree stands for its images under these rotations; NULL: all trees are
+     * there */
+    struct by_rotations *rotations;
     uint32_t tree_count;
     struct by_tree *trees;
     struct by_paths paths;
@@ -100,10 +104,15 @@ uint32_t by_plan_height(const struct by_plan *plan, const struct by_tree *tree, 
 struct by_heights by_plan_heights(const struct by_plan *plan, uint32_t node_count);
 /* Plan files: JSON with names instead of indices. */
 int by_plan_write(const struct by_plan *plan, const struct by_topology *topology, void *stream);
-/* From memory, or from a file. */
+/* From memory, or from a file. Of a plan by classes all trees are made (by_rotations_expand); the
+ * last two functions read it as it is. */
 int by_plan_parse(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
                   struct by_problem *problem);
 int by_plan_read(const char *path, const struct by_topology *topology, struct by_plan **plan,
                  struct by_problem *problem);
+int by_plan_read_classes(const char *path, const struct by_topology *topology, struct by_plan **plan,
+                         struct by_problem *problem);
+int by_plan_parse_classes(const char *text, size_t bytes, const struct by_topology *topology,
+                          struct by_plan **plan, struct by_problem *problem);
 
 #endif

@@ -11,6 +11,7 @@
 #include "control/fabric/members.h"
 #include "control/plan/merge.h"
 #include "control/plan/shares.h"
+#include "control/planner/classes/classes.h"
 #include "control/planner/network/allreduce.h"
 #include "control/planner/network/budget.h"
 #include "control/planner/network/few.h"
@@ -106,10 +107,6 @@ static int check_options(const struct by_topology *topology, const struct by_pla
     if (by_topology_compute_count(topology) < 2)
         return by_problem_set(problem, BY_EINVAL, nowhere,
                               "the fabric has one compute node; a collective needs at least two");
-    if (topology->node_count > PLAN_NODES_MAX)
-        return by_problem_set(problem, BY_ELIMIT, nowhere,
-                              "the fabric has %u nodes; the planner's limit is %u", topology->node_count,
-                              PLAN_NODES_MAX);
     if (by_collective_is_rooted(options->collective)) {
         if (options->root < 0 || options->root >= topology->node_count)
             return by_problem_set(problem, BY_EINVAL, nowhere, "%s needs a root: name a compute node", name);
@@ -551,6 +548,22 @@ static int plan_hosts_only(const struct by_topology *topology, const struct by_p
     return error;
 }
 
+/* Plans by classes. If only the size of the fabric requires it, the reason for a refusal includes
+ * that. */
+static int plan_classes(const struct by_topology *topology, const struct by_plan_options *options,
+                        struct by_plan *plan, struct by_problem *problem)
+{
+    struct by_problem why = {0};
+    int error = by_classes_plan(topology, options, plan, &why);
+
+    if (error && topology->node_count > PLAN_NODES_MAX)
+        return by_problem_set(problem, error, nowhere,
+                              "the fabric has %u nodes, and above %u only plans by classes are made: %s",
+                              topology->node_count, PLAN_NODES_MAX, why.text);
+    *problem = why;
+    return error;
+}
+
 int by_plan_make(const struct by_topology *topology, const struct by_plan_options *given,
                  struct by_plan **plan, struct by_problem *problem)
 {
@@ -561,9 +574,11 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
 
     *plan = NULL;
     problem->text[0] = '\0';
+    used.classes |= topology->node_count > PLAN_NODES_MAX;
     if (!used.in_network && by_topology_capable(topology))
         return plan_hosts_only(topology, options, plan, problem);
-    if (used.member && by_members_count(topology, used.member) < by_topology_compute_count(topology))
+    if (used.member && by_members_count(topology, used.member) < by_topology_compute_count(topology) &&
+        !used.classes)
         return by_partial_plan(topology, options, plan, problem);
     error = check_options(topology, options, problem);
     if (error)
@@ -582,7 +597,9 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         made->shares = by_alloc(topology->node_count, sizeof(*made->shares));
         memcpy(made->shares, options->shares, topology->node_count * sizeof(*made->shares));
     }
-    if (by_collective_way(options->collective) == BY_DATA_BOTH)
+    if (options->classes)
+        error = plan_classes(topology, options, made, problem);
+    else if (by_collective_way(options->collective) == BY_DATA_BOTH)
         error = by_allreduce_plan(topology, options, made, problem);
     else
         error = plan_rooted(topology, options, made, problem);
@@ -593,14 +610,14 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         used.time_limit_s -= by_plan_clock() - start;
         used.time_limit_s = used.time_limit_s > 0 ? used.time_limit_s : 1e-9;
     }
-    if (!error && options->trees_max == 0 && !made->hurried && !options->ordered &&
+    if (!error && options->trees_max == 0 && !made->hurried && !options->ordered && !options->classes &&
         by_collective_way(options->collective) == BY_DATA_BOTH)
         by_few_keep(topology, options, made);
     if (!error && options->latency_aware)
         error = by_shallow_make(topology, options, made, problem);
     if (!error && options->ordered)
         error = by_ordered_make(topology, options, made, problem);
-    if (!error)
+    if (!error && !options->classes)
         by_plan_merge(made);
     made->seconds.total = by_plan_clock() - start;
     if (error) {

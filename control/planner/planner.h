@@ -45,6 +45,7 @@ struct by_plan_options {
     bool latency_aware;            /* trade part of the rate for lower trees: see shallow.h */
     struct by_fraction loss_max;   /* the largest such part: 1/10 is a tenth */
     bool ordered;                  /* partial sums cover contiguous intervals of ranks */
+    bool classes;                  /* plan alike parts of the fabric once (classes/classes.h) */
     bool in_network;               /* false: switches only forward, and bounds hold for such a fabric */
     double time_limit_s;           /* 0 = none; after it: the best plan so far, marked `hurried` */
     struct by_stage *stage;        /* receives progress; may be NULL */

@@ -144,17 +144,59 @@ static int judge(const struct by_topology *topology, const struct runs_node *nod
     return 0;
 }
 
+/* Turns the counts of the trees of a plan by classes into those of all their images. */
+static int spread(const struct by_topology *topology, const struct by_rotations *rotations,
+                  struct runs_node *nodes, struct by_problem *problem)
+{
+    uint32_t n = topology->node_count, *orbit = by_rotations_orbits(rotations), *size = by_alloc(n, sizeof(*size));
+    uint64_t images = by_rotations_images(rotations);
+    int error = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct runs_node *sum = &nodes[orbit[i]];
+
+        size[orbit[i]]++;
+        if (orbit[i] == i)
+            continue;
+        sum->trees += nodes[i].trees;
+        sum->relays += nodes[i].relays;
+        sum->places += nodes[i].places;
+    }
+    for (uint32_t i = 0; i < n && !error; i++) {
+        struct runs_node *node = &nodes[i];
+        uint64_t each;
+
+        if (orbit[i] != i) {
+            *node = nodes[orbit[i]];
+            continue;
+        }
+        each = images / size[i]; /* images of a tree at the node for each of its nodes in the orbit */
+        if (node->trees * each > UINT32_MAX || node->relays * each > UINT32_MAX)
+            error = by_problem_say(problem, BY_ELIMIT, "'%s' is in more than %llu trees",
+                                   topology->nodes[i].name, (unsigned long long)node->trees * each);
+        node->trees = (uint32_t)(node->trees * each);
+        node->relays = (uint32_t)(node->relays * each);
+        node->places *= each;
+    }
+    free(orbit);
+    free(size);
+    return error;
+}
+
 static int count_plan(const struct by_topology *topology, const struct by_plan *plan, struct by_runs *runs)
 {
     uint32_t n = topology->node_count, *children = by_alloc(n, sizeof(*children));
     struct runs_node *nodes = by_alloc(n, sizeof(*nodes));
+    uint64_t images = by_rotations_images(plan->rotations);
     int error = 0;
 
-    if (plan->tree_count > BY_TREES_MAX)
-        error = by_problem_say(&runs->problem, BY_ELIMIT, "%u trees; a job has at most %u", plan->tree_count,
-                               BY_TREES_MAX);
+    if (plan->tree_count * images > BY_TREES_MAX)
+        error = by_problem_say(&runs->problem, BY_ELIMIT, "%llu trees; a job has at most %u",
+                               (unsigned long long)(plan->tree_count * images), BY_TREES_MAX);
     for (uint32_t i = 0; i < plan->tree_count && error == 0; i++)
         error = count_tree(topology, plan, &plan->trees[i], children, nodes, &runs->problem);
+    if (error == 0 && plan->rotations)
+        error = spread(topology, plan->rotations, nodes, &runs->problem);
     if (error == 0)
         error = judge(topology, nodes, runs);
     free(children);
@@ -189,8 +231,13 @@ static int compile_plan(const struct by_topology *topology, const struct by_plan
 
 void by_runs_find(const struct by_topology *topology, const struct by_plan *plan, struct by_runs *runs)
 {
-    bool counted = path_nodes(plan) > COMPILED_MAX && is_plain(topology, plan);
+    bool large = plan->rotations || path_nodes(plan) > COMPILED_MAX, plain = large && is_plain(topology, plan);
 
     *runs = (struct by_runs){.part = {1, 1}};
-    runs->runs = (counted ? count_plan : compile_plan)(topology, plan, runs) == 0;
+    if (plan->rotations && !plain)
+        by_problem_say(&runs->problem, BY_EUNSUPPORTED,
+                       "it is by classes, on a fabric with one-way or parallel links: `banyan export --format "
+                       "plan` writes all its trees");
+    else
+        runs->runs = (plain ? count_plan : compile_plan)(topology, plan, runs) == 0;
 }

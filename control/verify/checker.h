@@ -14,6 +14,7 @@ struct by_checker {
     uint32_t compute_count;
     int64_t share_sum; /* parts of the data; without shares: the number of compute nodes */
     struct by_links *links;
+    uint64_t images; /* of each tree under the rotations, 1 without */
     mpq_t *up; /* by node: weight of the trees rooted there that carry up; `down` likewise */
     mpq_t *down;
     mpq_t rate, bound;
@@ -22,6 +23,7 @@ struct by_checker {
 
 /* Each returns whether everything is valid, with the first violation in the claim's `reason` if
  * not. */
+bool by_check_rotations(struct by_checker *checker); /* rotation.c: the symmetries of a plan by classes */
 bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone */
 bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
 bool by_check_order(struct by_checker *checker);   /* order.c: intervals of ranks, if the plan is ordered */
@@ -31,6 +33,11 @@ bool by_check_shares(struct by_checker *checker);  /* share.c: shares of the roo
 bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */
 bool by_check_proof(struct by_checker *checker);   /* proof.c: the proof; lowers the bound of the cut */
 bool by_check_prices(struct by_checker *checker, mpq_t bound); /* price.c: a proof by prices, or with cuts */
+
+/* By link: the first of those that rotations move it to; the caller frees (rotation.c). */
+uint32_t *by_check_images_of_links(const struct by_checker *checker);
+/* Turns the weights of the trees of a plan by classes, by root, into those of all their images. */
+void by_check_spread_roots(struct by_checker *checker, mpq_t *weights);
 
 /* Numbers in which prices are added up: node counts times prices of 63 bits fit. */
 #define BY_COST_FAR ((__int128)1 << 120)
@@ -81,10 +88,14 @@ struct by_job_view {
 bool by_job_view_make(struct by_job_view *view, struct by_claim *claim);
 void by_job_view_free(struct by_job_view *view);
 
-/* Reads plan files (claim.c) into `claim`, which must be initialised. `arrays` owns its paths and
- * edges. */
+/* Rotations of a plan by classes (count). */
+#define BY_CLAIM_ROTATIONS_MAX 8u
+
+/* Reads plan files (claim.c) into `claim`, which must be initialised. `arrays` owns its paths,
+ * edges and permutations. */
 struct by_claim_arrays {
     uint32_t *path_start, *path_nodes, *edges;
+    uint32_t rotation_count, *rotations[BY_CLAIM_ROTATIONS_MAX];
 };
 /* Returns 0 and `*right`, or BY_EFORMAT with `problem` filled when the text is not JSON or of
  * another format. */
@@ -93,6 +104,9 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
 /* Reads the value of "proof" (claim_proof.c). Returns false with the first violation, or when the
  * JSON is invalid. */
 bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const struct by_names *names);
+/* Reads the value of "rotations" (claim_rotation.c). The same errors. */
+bool by_claim_read_rotations(struct by_claim *claim, struct by_json *json, const struct by_names *names,
+                             struct by_claim_arrays *arrays);
 void by_claim_arrays_free(struct by_claim_arrays *arrays);
 
 #endif

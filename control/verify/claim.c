@@ -14,7 +14,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-#define FORMAT "banyan-plan-2"
+#define FORMAT         "banyan-plan-2"
+#define FORMAT_CLASSES "banyan-plan-classes-1"
 
 /* Digits of an integer (count). */
 #define DIGITS_MAX 60u
@@ -37,13 +38,14 @@ enum claim_member {
     MEMBER_TREES_MAX,
     MEMBER_ORDERED,
     MEMBER_PROOF,
+    MEMBER_ROTATIONS,
     MEMBER_PATHS,
     MEMBER_TREES,
     MEMBER_COUNT
 };
 static const char *const member_names[MEMBER_COUNT] = {
     "format",  "topology", "unit", "collective", "root",      "in_network", "ranks", "shares", "inv_x",
-    "optimum", "achieved", "k",    "bottleneck", "trees_max", "ordered",    "proof", "paths",  "trees"};
+    "optimum", "achieved", "k",    "bottleneck", "trees_max", "ordered",    "proof", "rotations", "paths",  "trees"};
 
 struct claim_reader {
     struct by_claim *claim;
@@ -91,6 +93,7 @@ void by_claim_clear(struct by_claim *claim)
     for (uint32_t i = 0; i < claim->cut_count; i++)
         free(claim->cuts[i].inside);
     free(claim->cuts);
+    free(claim->rotations);
     mpq_clears(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
 }
 
@@ -99,6 +102,8 @@ void by_claim_arrays_free(struct by_claim_arrays *arrays)
     free(arrays->path_start);
     free(arrays->path_nodes);
     free(arrays->edges);
+    for (uint32_t i = 0; i < arrays->rotation_count; i++)
+        free(arrays->rotations[i]);
 }
 
 /* Reads a non-negative integer: a JSON integer or a string of digits. */
@@ -479,6 +484,8 @@ static bool read_member(struct claim_reader *reader, enum claim_member member)
         return true;
     case MEMBER_PROOF:
         return by_claim_read_proof(claim, &reader->json, reader->names);
+    case MEMBER_ROTATIONS:
+        return by_claim_read_rotations(claim, &reader->json, reader->names, reader->arrays);
     case MEMBER_PATHS:
         return read_paths(reader);
     case MEMBER_TREES:
@@ -517,11 +524,11 @@ static int find_members(struct claim_reader *reader, size_t *places, struct by_p
         if (by_json_peek(&reader->json) == '"')
             by_json_string(&reader->json, &text, &length);
     }
-    known = by_json_is(text, length, FORMAT);
+    known = by_json_is(text, length, places[MEMBER_ROTATIONS] ? FORMAT_CLASSES : FORMAT);
     if (!known)
         return by_problem_set(problem, BY_EFORMAT, (struct by_place){0, 0},
                               "the format is '%.*s'; this banyan checks '%s'", length > 40 ? 40 : (int)length,
-                              text, FORMAT);
+                              text, places[MEMBER_ROTATIONS] ? FORMAT_CLASSES : FORMAT);
     return 0;
 }
 
@@ -541,7 +548,7 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
         bool optional = i == MEMBER_ROOT || i == MEMBER_IN_NETWORK || i == MEMBER_RANKS ||
                         i == MEMBER_SHARES || i == MEMBER_INV_X || i == MEMBER_TREES_MAX ||
-                        i == MEMBER_ORDERED || i == MEMBER_PROOF || i == MEMBER_PATHS;
+                        i == MEMBER_ORDERED || i == MEMBER_PROOF || i == MEMBER_ROTATIONS || i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

@@ -31,6 +31,12 @@ struct by_claim_cut {
     bool *inside; /* by node */
 };
 
+/* A permutation of the nodes, whose power `order` moves nothing. */
+struct by_claim_rotation {
+    uint32_t order;
+    const uint32_t *next; /* by node */
+};
+
 /* The proof of the optimum in addition to the cut (proof.c). */
 enum by_claim_proof {
     BY_CLAIM_PROOF_NONE,
@@ -60,6 +66,9 @@ struct by_claim {
     struct by_claim_price *prices;
     uint32_t cut_count, cut_room; /* of the proof */
     struct by_claim_cut *cuts;
+    /* a plan by classes: each tree stands for its images under all products of rotations; else 0 */
+    uint32_t rotation_count;
+    struct by_claim_rotation *rotations;
     uint32_t tree_count;
     struct by_claim_tree *trees;
     uint32_t path_count;
@@ -71,7 +80,8 @@ struct by_claim {
 };
 
 /* Initialises the numbers, `cut` and `root`; keeps a pointer to `topology`. by_claim_clear releases
- * these, the members, the shares, the proof and the trees, but not the paths and edges. */
+ * these, the members, the shares, the proof, the trees and the list of rotations, but not the paths,
+ * the edges and the permutations. */
 void by_claim_init(struct by_claim *claim, const struct by_topology *topology);
 void by_claim_clear(struct by_claim *claim);
 /* Checks everything; fills `report`. */

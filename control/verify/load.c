@@ -58,6 +58,8 @@ static void loads_make(struct loads *loads, struct by_checker *checker)
         mpz_add(sum, sum, weight);
     }
     mpz_mul_ui(sum, sum, 2ul * checker->node_count);
+    if (claim->rotation_count > 0) /* loads of alike links are added up */
+        mpz_mul_ui(sum, sum, checker->node_count);
     loads->fits = mpz_sizeinbase(sum, 2) <= 62;
     mpz_clears(sum, weight, NULL);
     if (loads->fits) {
@@ -129,8 +131,25 @@ static void add_path(struct loads *loads, uint32_t path)
     }
 }
 
-/* Checks load / denominator <= capacity / scale. */
-static bool check_link(struct loads *loads, uint32_t link)
+/* Adds up the loads of links that rotations move to each other: at the first of them. Returns the
+ * number of links there, by first link. */
+static uint32_t *gather(struct loads *loads, const uint32_t *first)
+{
+    uint32_t *count = by_alloc(loads->link_count, sizeof(*count));
+
+    for (uint32_t i = 0; i < loads->link_count; i++) {
+        count[first[i]]++;
+        if (first[i] != i && loads->fits)
+            loads->link[first[i]] += loads->link[i];
+        else if (first[i] != i)
+            mpz_add(loads->large_link[first[i]], loads->large_link[first[i]], loads->large_link[i]);
+    }
+    return count;
+}
+
+/* Checks load * images / (denominator * links) <= capacity / scale, where the images of trees load
+ * `links` links alike. */
+static bool check_link(struct loads *loads, uint32_t link, uint32_t links_alike)
 {
     struct by_checker *checker = loads->checker;
     const struct by_links *links = checker->links;
@@ -143,7 +162,9 @@ static bool check_link(struct loads *loads, uint32_t link)
         mpz_init_set(load, loads->large_link[link]);
     mpz_init_set_si(limit, links->capacity[link]);
     mpz_mul(limit, limit, loads->denominator);
+    mpz_mul_ui(limit, limit, links_alike);
     mpz_mul_ui(load, load, (unsigned long)checker->topology->scale);
+    mpz_mul_ui(load, load, (unsigned long)checker->images);
     right = mpz_cmp(load, limit) <= 0;
     if (!right) {
         char text[200];
@@ -152,6 +173,7 @@ static bool check_link(struct loads *loads, uint32_t link)
         mpq_inits(carried, capacity, NULL);
         mpz_set(mpq_numref(carried), load);
         mpz_mul_ui(mpq_denref(carried), loads->denominator, (unsigned long)checker->topology->scale);
+        mpz_mul_ui(mpq_denref(carried), mpq_denref(carried), links_alike);
         mpq_canonicalize(carried);
         mpq_set_si(capacity, links->capacity[link], (unsigned long)checker->topology->scale);
         mpq_canonicalize(capacity);
@@ -168,6 +190,7 @@ static bool check_link(struct loads *loads, uint32_t link)
 
 bool by_check_loads(struct by_checker *checker)
 {
+    uint32_t *first = NULL, *alike = NULL;
     struct loads loads;
     bool right = true;
 
@@ -176,8 +199,14 @@ bool by_check_loads(struct by_checker *checker)
         add_tree(&loads, &checker->claim->trees[i]);
     for (uint32_t i = 0; i < loads.path_count; i++)
         add_path(&loads, i);
+    if (checker->claim->rotation_count > 0) {
+        first = by_check_images_of_links(checker);
+        alike = gather(&loads, first);
+    }
     for (uint32_t i = 0; i < loads.link_count && right; i++)
-        right = check_link(&loads, i);
+        right = (first && first[i] != i) || check_link(&loads, i, alike ? alike[i] : 1);
+    free(first);
+    free(alike);
     loads_free(&loads);
     return right;
 }

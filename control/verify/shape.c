@@ -189,6 +189,8 @@ bool by_check_trees(struct by_checker *checker)
         if (by_claim_carries_down(tree))
             mpq_add(checker->down[tree->root], checker->down[tree->root], tree->weight);
     }
+    by_check_spread_roots(checker, checker->up);
+    by_check_spread_roots(checker, checker->down);
     free(shape.known);
     free(shape.ends);
     free(shape.reached);

@@ -69,8 +69,9 @@ static void check_all(struct by_claim *claim, struct by_verify_report *report)
     checker.up = by_rationals_new(topology->node_count);
     checker.down = by_rationals_new(topology->node_count);
     mpq_inits(checker.rate, checker.bound, NULL);
-    *report = (struct by_verify_report){.tree_count = claim->tree_count};
-    if (!check_root(&checker) || !check_parts(&checker) || !by_check_trees(&checker) ||
+    *report = (struct by_verify_report){.tree_count = claim->tree_count, .images = 1};
+    if (!check_root(&checker) || !check_parts(&checker) || !by_check_rotations(&checker) ||
+        !by_check_trees(&checker) ||
         !by_check_loads(&checker) || !by_check_order(&checker) || !by_check_count(&checker) ||
         !by_check_budgets(&checker) || !by_check_shares(&checker) || !by_check_figures(&checker)) {
         report->verdict = BY_VERDICT_INVALID;
@@ -79,6 +80,7 @@ static void check_all(struct by_claim *claim, struct by_verify_report *report)
         set_number(&report->achieved, checker.rate);
         set_number(&report->bound, checker.bound);
         report->of_trees = checker.of_trees;
+        report->images = checker.images;
         report->verdict = mpq_equal(checker.rate, checker.bound) ? BY_VERDICT_OPTIMAL : BY_VERDICT_VALID;
         mpq_div(checker.rate, checker.rate, checker.bound);
         set_number(&report->ratio, checker.rate);

@@ -28,6 +28,7 @@ struct by_verify_report {
     struct by_verify_number bound;    /* the bound of the plan's cut, or of its proof if that is lower */
     struct by_verify_number ratio;    /* achieved / bound */
     uint32_t tree_count;
+    uint64_t images;  /* a plan by classes: trees that each of them stands for; else 1 */
     bool of_trees;    /* the bound is from the proof: it holds for all trees, up to a root and down again */
     bool hosts_only;  /* the plan and the bound are for switches that only forward */
     char reason[400]; /* INVALID: the first violation */
