@@ -106,12 +106,13 @@ static bool is_first(const struct by_symmetry *symmetry, uint32_t node, uint32_t
     return true;
 }
 
-/* The number of the part of a node, with its levels up to `last`; `parts` if it is in none. */
-static uint32_t number_of(const struct by_symmetry *symmetry, uint32_t node, uint32_t last, uint32_t parts)
+/* The number of the part of a node, by levels `first` to `last`; `parts` if it is in none. */
+static uint32_t number_of(const struct by_symmetry *symmetry, uint32_t node, uint32_t first, uint32_t last,
+                          uint32_t parts)
 {
     uint32_t number = 0;
 
-    for (uint32_t l = 0; l <= last; l++) {
+    for (uint32_t l = first; l <= last; l++) {
         if (!(symmetry->moved[node] >> l & 1))
             return parts;
         number = number * symmetry->levels[l].order + symmetry->levels[l].place[node];
@@ -119,15 +120,16 @@ static uint32_t number_of(const struct by_symmetry *symmetry, uint32_t node, uin
     return number;
 }
 
+/* Tries the partition by levels `first` to `last`, where `inside` is the first part. */
 static void try_partition(struct by_around *around, const struct by_symmetry *symmetry, const bool *inside,
-                          uint32_t last)
+                          uint32_t first, uint32_t last)
 {
     uint32_t parts = 1, *number = by_alloc(symmetry->node_count, sizeof(*number));
 
-    for (uint32_t l = 0; l <= last; l++)
+    for (uint32_t l = first; l <= last; l++)
         parts *= symmetry->levels[l].order;
     for (uint32_t i = 0; i < symmetry->node_count; i++)
-        number[i] = number_of(symmetry, i, last, parts);
+        number[i] = number_of(symmetry, i, first, last, parts);
     try_parts(around, inside, number, parts);
     free(number);
 }
@@ -174,8 +176,8 @@ int by_around_find(struct by_around *around, const struct by_graph *graph, const
             for (uint32_t i = 0; i < n; i++)
                 inside[i] = is_first(symmetry, i, nested ? 0 : l, l);
             try_set(around, inside);
-            if (nested && both_ways)
-                try_partition(around, symmetry, inside, l);
+            if (both_ways)
+                try_partition(around, symmetry, inside, nested ? 0 : l, l);
         }
     try_single(around, symmetry);
     free(inside);

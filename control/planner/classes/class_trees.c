@@ -46,11 +46,12 @@ static const struct by_route_list *list_of(const struct by_class_trees *grower, 
     return &grower->routes->lists[level * grower->routes->rank_count + grower->rank];
 }
 
-/* Lists which route each edge of a level takes, in turn. */
-static void list_choices(struct by_class_trees *grower, uint32_t level)
+/* Lists which route each edge of level turn[number] takes, in turn. */
+static void list_choices(struct by_class_trees *grower, uint32_t number)
 {
+    uint32_t level = grower->routes->turn[number];
     const struct by_route_list *list = list_of(grower, level);
-    uint64_t count = grower->routes->copies * by_routes_edges(grower->routes->symmetry, level), at = 0;
+    uint64_t count = grower->routes->copies * by_routes_edges(grower->routes, number), at = 0;
     uint64_t *left = by_alloc(list->count, sizeof(*left));
 
     for (uint32_t i = 0; i < list->count; i++)
@@ -130,36 +131,37 @@ static void add_around(struct by_class_trees *grower, const struct by_route *rou
     }
 }
 
-/* Sets the places of the first `levels` levels to number `number` of all their combinations. */
+/* Sets the places of the first `levels` levels in turn to number `number` of all their
+ * combinations. */
 static void set_places(struct by_class_trees *grower, uint32_t levels, uint64_t number)
 {
-    for (uint32_t l = levels; l-- > 0;) {
-        uint32_t order = grower->routes->symmetry->levels[l].order;
+    for (uint32_t i = levels; i-- > 0;) {
+        uint32_t level = grower->routes->turn[i], order = grower->routes->symmetry->levels[level].order;
 
-        grower->place[l] = (uint32_t)(number % order);
+        grower->place[level] = (uint32_t)(number % order);
         number /= order;
     }
 }
 
-/* Adds the edges between the parts of a level, in each part of the levels around it. */
-static void add_level(struct by_class_trees *grower, uint32_t level, uint32_t copy)
+/* Adds the edges between the parts of level turn[number], in each part of the levels before it. */
+static void add_level(struct by_class_trees *grower, uint32_t number, uint32_t copy)
 {
-    const struct by_symmetry *symmetry = grower->routes->symmetry;
+    const struct by_routes *routes = grower->routes;
+    uint32_t level = routes->turn[number], order = routes->symmetry->levels[level].order;
     const struct by_route_list *list = list_of(grower, level);
-    uint32_t order = symmetry->levels[level].order;
-    uint64_t edges = by_routes_edges(symmetry, level);
+    uint64_t edges = by_routes_edges(routes, number);
     const uint32_t *choice = grower->choice[level] + copy * edges;
     const struct by_route *first = &list->routes[*choice];
-    bool joins = grower->branching && by_class_trees_join(grower->routes->graph, first->node[first->hops]);
+    bool joins = grower->branching && by_class_trees_join(routes->graph, first->node[first->hops]);
 
     for (uint64_t outer = 0; outer < edges / (order - 1); outer++) {
-        set_places(grower, level, outer);
+        set_places(grower, number, outer);
         if (joins) /* the same route everywhere keeps the tree symmetric */
             add_around(grower, first, level);
         for (uint32_t to = 1; to < order && !joins; to++)
             add_between(grower, &list->routes[*choice++], level, (to - 1) / CHILDREN_MAX, to);
     }
-    set_places(grower, level, 0);
+    set_places(grower, number, 0);
 }
 
 /* Adds a tree of the inner plan in each part of the innermost level. */
@@ -192,8 +194,8 @@ static int grow(struct by_class_trees *grower, uint32_t copy, const struct by_tr
     grower->edge_count = 0;
     memset(grower->reached, 0, grower->routes->graph->node_count * sizeof(*grower->reached));
     grower->reached[root] = true;
-    for (uint32_t level = 0; level < grower->routes->symmetry->level_count; level++)
-        add_level(grower, level, copy);
+    for (uint32_t i = 0; i < grower->routes->symmetry->level_count; i++)
+        add_level(grower, i, copy);
     if (inner)
         add_inner(grower, inner);
     by_tree_list_append(grower->list, root, grower->use, weight, grower->edges, grower->edge_count);
@@ -227,8 +229,8 @@ int by_class_trees_grow(struct by_class_trees *grower, struct by_fraction weight
     int error = 0;
 
     for (grower->rank = 0; grower->rank < grower->routes->rank_count && !error; grower->rank++) {
-        for (uint32_t level = 0; level < levels; level++)
-            list_choices(grower, level);
+        for (uint32_t i = 0; i < levels; i++)
+            list_choices(grower, i);
         error = grow_rank(grower, weight);
         for (uint32_t level = 0; level < levels; level++)
             free(grower->choice[level]);

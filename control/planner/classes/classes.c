@@ -28,6 +28,10 @@
 
 /* Trees for each rank that are tried, so that routes are used in equal parts (count). */
 static const uint32_t copies_tried[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64};
+#define COPIES_TRIED (sizeof(copies_tried) / sizeof(*copies_tried))
+
+/* Levels of which all orders are tried (count). */
+#define TURNS_MAX 4u
 
 static const struct by_place nowhere = {0, 0};
 
@@ -93,42 +97,65 @@ static bool misses(const struct classes_task *task)
     return sum_rate(task, &sum) != 0 || by_fraction_compare(sum, task->around.bound) < 0;
 }
 
-/* Finds routes and trees within a part that together reach the bound, or come near it. */
-static int solve(struct classes_task *task, struct by_problem *problem)
+/* Whether some compute node has several routes. */
+static bool has_choice(const struct classes_task *task)
 {
-    struct by_fraction best = {0, 1}, sum = {0, 1};
-    uint32_t chosen = 0, count = sizeof(copies_tried) / sizeof(*copies_tried);
     bool choice = false;
-    int error = 0;
 
     for (uint32_t i = 0; i < task->symmetry->level_count * task->routes.rank_count; i++)
         choice |= task->routes.lists[i].count > 1;
-    for (uint32_t i = 0; i <= count && !error; i++) { /* once more at the end for the best */
-        uint32_t copies = copies_tried[i < count ? i : chosen];
+    return choice;
+}
 
-        if ((i > 0 && i < count && !choice) || (i == count && chosen == count - 1))
-            continue;
-        if (i > 0 && i < count &&
-            (uint64_t)copies * task->routes.rank_count * task->graph->compute_count > EDGES_MAX) {
-            count = i;
-            i--;
-            continue;
+/* Finds the rate of `copies` trees for each rank. */
+static int try_copies(struct classes_task *task, uint32_t copies, struct by_problem *problem)
+{
+    int error;
+
+    by_routes_share(&task->routes, copies);
+    error = by_inner_make(&task->inner, &task->routes, task->around.each, problem);
+    return error ? error : find_rate(task, problem);
+}
+
+/* What was best so far. */
+struct solution {
+    struct by_fraction rate;
+    uint32_t copies, turn[BY_ROTATIONS_MAX];
+};
+
+static void keep_better(const struct classes_task *task, struct solution *best)
+{
+    if (by_fraction_compare(task->rate, best->rate) <= 0)
+        return;
+    best->rate = task->rate;
+    best->copies = task->routes.copies;
+    memcpy(best->turn, task->routes.turn, sizeof(best->turn));
+}
+
+/* Finds an order of levels, routes, and trees within a part that together reach the bound, or come
+ * near it. */
+static int solve(struct classes_task *task, struct by_problem *problem)
+{
+    uint64_t edges = (uint64_t)task->routes.rank_count * task->graph->compute_count;
+    struct solution best = {.rate = {0, 1}};
+    bool choice = has_choice(task), more = true;
+    int error = 0;
+
+    task->rate = (struct by_fraction){0, 1};
+    while (more && !error && misses(task)) {
+        for (size_t i = 0; i < (choice ? COPIES_TRIED : 1) && !error && misses(task); i++) {
+            if (i > 0 && copies_tried[i] * edges > EDGES_MAX)
+                break;
+            error = try_copies(task, copies_tried[i], problem);
+            keep_better(task, &best);
         }
-        by_routes_share(&task->routes, copies);
-        error = by_inner_make(&task->inner, &task->routes, task->around.each, problem);
-        if (!error)
-            error = find_rate(task, problem);
-        if (!error && sum_rate(task, &sum) != 0)
-            error = by_problem_set(problem, BY_ERANGE, nowhere, "the rate needs more than 63 bits; round the "
-                                                                "bandwidths");
-        if (error || by_fraction_compare(sum, task->around.bound) >= 0)
-            break;
-        if (by_fraction_compare(sum, best) > 0) {
-            best = sum;
-            chosen = i;
-        }
+        if (!error && misses(task))
+            more = task->symmetry->level_count <= TURNS_MAX && by_routes_turn(&task->routes);
     }
-    return error;
+    if (error || !misses(task))
+        return error;
+    memcpy(task->routes.turn, best.turn, sizeof(best.turn));
+    return try_copies(task, best.copies, problem);
 }
 
 /* Grows the trees for the rate found. */
@@ -150,62 +177,78 @@ static int grow(struct classes_task *task, struct by_tree_list *list, struct by_
     return error ? refuse_growth(error, problem) : 0;
 }
 
+/* Whether the trees may have switches as nodes. */
+static bool may_join(const struct classes_task *task)
+{
+    return task->both_ways && by_topology_capable(task->graph->topology);
+}
+
+/* Grows trees of an allreduce whose switches branch, with `copies` trees for each rank. Finds the
+ * weight of each, and the rate of each compute node. */
+static int try_joined(struct classes_task *task, uint32_t copies, struct by_tree_list *list,
+                      struct by_fraction *each, struct by_fraction *rate)
+{
+    struct by_fraction trees = {(int64_t)copies, 1};
+    struct by_class_trees grower;
+    int error;
+
+    by_routes_share(&task->routes, copies);
+    by_class_trees_init(&grower, &task->routes, &task->inner, BY_TREE_BOTH, true, list);
+    error = by_class_trees_grow(&grower, (struct by_fraction){1, 1});
+    by_class_trees_free(&grower);
+    if (!error)
+        error = by_fold_weight(list, &task->routes, task->inner.k, each);
+    return error ? error : by_fraction_multiply(*each, trees, rate);
+}
+
+/* Multiplies the weights of trees. */
+static int weigh(struct by_tree_list *list, struct by_fraction factor)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < list->count && !error; i++)
+        error = by_fraction_multiply(list->trees[i].weight, factor, &list->trees[i].weight);
+    return error;
+}
+
 /*
  * Trees of an allreduce whose switches branch. Where a level joins its parts at a switch, a link
- * carries each tree once up and once down. Keeps them in `list`, which is empty, if they are better
- * than those of `task->rate`; sets that rate then, and the rotations.
+ * carries each tree once up and once down. Puts them into `list`, which is empty, and sets their
+ * rate and the rotations.
  */
 static int grow_joined(struct classes_task *task, struct by_tree_list *list, struct by_rotations **rotations,
                        struct by_problem *problem)
 {
-    struct by_fraction images = {(int64_t)by_symmetry_order(task->symmetry), 1}, best = {0, 1}, each, sum;
-    int error = 0;
+    struct by_fraction each, rate;
+    bool more = true;
+    int error;
 
-    for (uint32_t copies = 1; copies <= JOINED_COPIES_MAX && !error; copies *= 2) {
-        struct by_tree_list made = {0};
-        struct by_fraction trees = {(int64_t)copies * task->routes.rank_count, 1};
-        struct by_class_trees grower;
+    by_routes_share(&task->routes, 1);
+    error = by_inner_make(&task->inner, &task->routes, task->around.each, problem);
+    if (error)
+        return error;
+    while (more && !error && misses(task)) {
+        for (uint32_t copies = 1; copies <= JOINED_COPIES_MAX && !error && misses(task); copies *= 2) {
+            struct by_tree_list made = {0};
 
-        by_routes_share(&task->routes, copies);
-        by_class_trees_init(&grower, &task->routes, &task->inner, BY_TREE_BOTH, true, &made);
-        error = by_class_trees_grow(&grower, (struct by_fraction){1, 1});
-        by_class_trees_free(&grower);
-        if (!error)
-            error = by_fold_weight(&made, &task->routes, task->inner.k, &each);
-        if (!error)
-            error = by_fraction_multiply(each, trees, &sum) || by_fraction_multiply(sum, images, &sum) ? BY_ERANGE : 0;
-        if (!error && by_fraction_compare(sum, best) > 0) {
-            best = sum;
-            by_tree_list_free(list);
-            *list = made;
-            made = (struct by_tree_list){0};
-            for (uint32_t i = 0; i < list->count && !error; i++)
-                error = by_fraction_multiply(list->trees[i].weight, each, &list->trees[i].weight);
+            error = try_joined(task, copies, &made, &each, &rate);
+            if (!error && by_fraction_compare(rate, task->rate) > 0) {
+                by_tree_list_free(list);
+                *list = made;
+                made = (struct by_tree_list){0};
+                task->rate = rate;
+                error = weigh(list, each);
+            }
+            by_tree_list_free(&made);
         }
-        by_tree_list_free(&made);
-        if (by_fraction_compare(best, task->around.bound) >= 0)
-            break;
+        more = task->symmetry->level_count <= TURNS_MAX && by_routes_turn(&task->routes);
+        error = error == BY_ELIMIT && list->count > 0 ? 0 : error; /* those found so far */
     }
-    if (error == BY_ELIMIT && best.num > 0)
-        error = 0; /* those found so far */
-    if (!error && sum_rate(task, &sum) == 0 && by_fraction_compare(best, sum) <= 0) {
-        by_tree_list_free(list);
-        return 0;
-    }
-    if (!error) {
-        int64_t factor;
-
-        *rotations = by_symmetry_rotations(task->symmetry);
-        factor = by_fold_trees(list, &task->routes, *rotations);
-        for (uint32_t i = 0; i < list->count && !error; i++)
-            error = by_fraction_multiply(list->trees[i].weight, (struct by_fraction){factor, 1},
-                                         &list->trees[i].weight) ||
-                            by_fraction_multiply(list->trees[i].weight, task->graph->unit, &list->trees[i].weight)
-                        ? BY_ERANGE
-                        : 0;
-        if (!error)
-            error = by_fraction_divide(best, (struct by_fraction){task->graph->compute_count, 1}, &task->rate);
-    }
+    *rotations = by_symmetry_rotations(task->symmetry);
+    if (!error)
+        error = weigh(list, (struct by_fraction){by_fold_trees(list, &task->routes, *rotations), 1});
+    if (!error)
+        error = weigh(list, task->graph->unit);
     return error ? refuse_growth(error, problem) : 0;
 }
 
@@ -228,6 +271,29 @@ static int describe(struct classes_task *task, struct by_plan *plan, struct by_p
     return by_around_describe(&task->around, plan, problem);
 }
 
+/* Makes trees whose nodes are compute nodes only, unless those of `list` are at least as good. */
+static int make_forwarded(struct classes_task *task, struct by_tree_list *list, struct by_rotations **rotations,
+                          struct by_problem *problem)
+{
+    struct by_fraction joined = task->rate;
+    int error;
+
+    while (by_routes_turn(&task->routes)) /* back to the first order */
+        ;
+    error = solve(task, problem);
+
+    if (!error && by_around_tighten(&task->around, task->rate))
+        error = solve(task, problem);
+    if (!error && by_fraction_compare(task->rate, joined) <= 0) {
+        task->rate = joined;
+        return 0;
+    }
+    by_tree_list_free(list);
+    by_rotations_free(*rotations);
+    *rotations = NULL;
+    return error ? error : grow(task, list, problem);
+}
+
 static int make(struct classes_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     struct by_tree_list list = {0};
@@ -244,16 +310,11 @@ static int make(struct classes_task *task, struct by_plan *plan, struct by_probl
     if (!error)
         error = by_around_find(&task->around, task->graph, task->symmetry, task->both_ways, problem);
     plan->seconds.optimum = by_plan_clock() - start;
-    by_stage_begin(task->options->stage, "sharing routes", 0);
-    if (!error)
-        error = solve(task, problem);
-    if (!error && by_around_tighten(&task->around, task->rate))
-        error = solve(task, problem);
     by_stage_begin(task->options->stage, "growing trees", 0);
-    if (!error && task->both_ways && by_topology_capable(task->graph->topology) && misses(task))
+    if (!error && may_join(task))
         error = grow_joined(task, &list, &rotations, problem);
-    if (!error && list.count == 0)
-        error = grow(task, &list, problem);
+    if (!error && misses(task))
+        error = make_forwarded(task, &list, &rotations, problem);
     if (!error)
         error = describe(task, plan, problem);
     if (error) {
@@ -275,7 +336,7 @@ int by_classes_plan(const struct by_topology *topology, const struct by_plan_opt
                     struct by_plan *plan, struct by_problem *problem)
 {
     unsigned way = by_collective_way(options->collective);
-    struct classes_task task = {.options = options, .both_ways = way == BY_DATA_BOTH};
+    struct classes_task task = {.options = options, .both_ways = way == BY_DATA_BOTH, .rate = {0, 1}};
     int error;
 
     if (by_collective_is_rooted(options->collective) || options->member || options->shares || options->fixed_k ||

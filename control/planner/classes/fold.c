@@ -55,17 +55,22 @@ int by_fold_weight(const struct by_tree_list *list, const struct by_routes *rout
     return error;
 }
 
-/* The first switch below the root of a tree that joins parts; the root if there is none. */
+/* The switch of a tree that joins parts and is moved by the fewest levels; the root if there is none. */
 static uint32_t find_join(const struct by_tree_list *list, const struct by_tree *tree,
-                          const struct by_graph *graph)
+                          const struct by_routes *routes)
 {
+    uint32_t best = tree->root, fewest = UINT32_MAX;
+
     for (uint32_t i = 0; i < tree->edge_count; i++) {
         uint32_t node = by_paths_to(&list->paths, list->edges[tree->first_edge + i]);
+        uint32_t levels = (uint32_t)__builtin_popcount(routes->symmetry->moved[node]);
 
-        if (by_class_trees_join(graph, node))
-            return node;
+        if (levels < fewest && by_class_trees_join(routes->graph, node)) {
+            best = node;
+            fewest = levels;
+        }
     }
-    return tree->root;
+    return best;
 }
 
 /* Work space of rooting a tree anew. */
@@ -172,7 +177,7 @@ int64_t by_fold_trees(struct by_tree_list *list, const struct by_routes *routes,
     work.seen = by_alloc(n, sizeof(*work.seen));
     work.nodes = by_alloc(n, sizeof(*work.nodes));
     for (uint32_t i = 0; i < list->count; i++)
-        root_at(list, &list->trees[i], find_join(list, &list->trees[i], routes->graph), n, &work);
+        root_at(list, &list->trees[i], find_join(list, &list->trees[i], routes), n, &work);
     free(work.first);
     free(work.next);
     free(work.queue);

@@ -12,8 +12,8 @@
 #define ROUTES_MAX 4096u
 /* Edges are distributed in so many steps at most (count). */
 #define STEPS_MAX 65536u
-/* Loads are compared in units of 1/LOAD_SCALE. */
-#define LOAD_SCALE ((int64_t)1 << 20)
+/* Loads are compared in units of 1/LOAD_SCALE of a capacity, rounded down; the rate is exact. */
+#define LOAD_SCALE ((int64_t)1 << 40)
 
 static const struct by_place nowhere = {0, 0};
 
@@ -55,14 +55,17 @@ static void find_factors(struct by_routes *routes)
     uint64_t order = by_symmetry_order(symmetry);
 
     routes->factor = by_alloc(2 * (size_t)net->pair_count, sizeof(*routes->factor));
+    routes->cost = by_alloc(2 * (size_t)net->pair_count, sizeof(*routes->cost));
     for (uint32_t i = 0; i < symmetry->representative_count; i++) {
         uint32_t node = symmetry->representatives[i];
 
         for (uint32_t j = net->first[node]; j < net->first[node + 1]; j++) {
             struct by_near near = net->near[j];
 
-            if (symmetry->of[near.node] == near.node)
-                routes->factor[near.half] = (int64_t)(order / by_symmetry_links(symmetry, near.node, node));
+            if (symmetry->of[near.node] != near.node || net->capacity[near.half] == 0)
+                continue;
+            routes->factor[near.half] = (int64_t)(order / by_symmetry_links(symmetry, near.node, node));
+            routes->cost[near.half] = routes->factor[near.half] * LOAD_SCALE / net->capacity[near.half];
         }
     }
 }
@@ -78,7 +81,8 @@ int by_routes_find(struct by_routes *routes, const struct by_graph *graph, const
     routes->load = by_alloc(2 * (size_t)graph->net->pair_count, sizeof(*routes->load));
     find_factors(routes);
     routes->lists = by_alloc((size_t)symmetry->level_count * routes->rank_count, sizeof(*routes->lists));
-    for (uint32_t level = 0; level < symmetry->level_count; level++)
+    for (uint32_t level = 0; level < symmetry->level_count; level++) {
+        routes->turn[level] = level;
         for (uint32_t i = 0; i < routes->rank_count; i++) {
             struct by_route_list *list = &routes->lists[level * routes->rank_count + i];
             struct by_route made = {.node = {routes->ranks[i]}};
@@ -90,6 +94,7 @@ int by_routes_find(struct by_routes *routes, const struct by_graph *graph, const
                                       "compute nodes",
                                       graph->topology->nodes[routes->ranks[i]].name);
         }
+    }
     return 0;
 }
 
@@ -101,22 +106,39 @@ void by_routes_free(struct by_routes *routes)
     free(routes->ranks);
     free(routes->load);
     free(routes->factor);
+    free(routes->cost);
 }
 
-uint64_t by_routes_edges(const struct by_symmetry *symmetry, uint32_t level)
+uint64_t by_routes_edges(const struct by_routes *routes, uint32_t number)
 {
     uint64_t parts = 1;
 
-    for (uint32_t l = 0; l < level; l++)
-        parts *= symmetry->levels[l].order;
-    return parts * (symmetry->levels[level].order - 1);
+    for (uint32_t i = 0; i < number; i++)
+        parts *= routes->symmetry->levels[routes->turn[i]].order;
+    return parts * (routes->symmetry->levels[routes->turn[number]].order - 1);
 }
 
-/* The load of a link in proportion to its capacity, if `edges` more pass it. */
-static __int128 loaded(const struct by_routes *routes, uint32_t half, uint64_t edges)
+/* The next permutation in lexicographic order. */
+bool by_routes_turn(struct by_routes *routes)
 {
-    return (__int128)(routes->load[half] + edges) * routes->factor[half] * LOAD_SCALE /
-           routes->graph->net->capacity[half];
+    uint32_t n = routes->symmetry->level_count, *turn = routes->turn, at = n, last = n;
+
+    for (uint32_t i = 1; i < n; i++)
+        at = turn[i - 1] < turn[i] ? i - 1 : at;
+    if (at < n) {
+        while (turn[--last] < turn[at])
+            ;
+        turn[at] ^= turn[last];
+        turn[last] ^= turn[at];
+        turn[at] ^= turn[last];
+    }
+    for (uint32_t i = at < n ? at + 1 : 0, j = n - 1; i < j; i++, j--) {
+        uint32_t other = turn[i];
+
+        turn[i] = turn[j];
+        turn[j] = other;
+    }
+    return at < n;
 }
 
 /* The greatest load on a route if `edges` more take it; `*sum` adds up the loads. */
@@ -125,10 +147,12 @@ static __int128 weigh(const struct by_routes *routes, const struct by_route *rou
 {
     __int128 most = 0;
 
+    edges *= routes->both_ways ? 2 : 1;
     *sum = 0;
     for (uint32_t i = 0; i < route->hops; i++) {
         for (uint32_t way = 0; way < 2; way++) {
-            __int128 load = loaded(routes, route->half[i] ^ way, routes->both_ways ? 2 * edges : edges);
+            uint32_t half = route->half[i] ^ way;
+            __int128 load = (__int128)(routes->load[half] + edges) * routes->cost[half];
 
             *sum += load;
             most = load > most ? load : most;
@@ -185,8 +209,10 @@ void by_routes_share(struct by_routes *routes, uint32_t copies)
         for (uint32_t j = 0; j < routes->lists[i].count; j++)
             routes->lists[i].routes[j].edges = 0;
     for (int choice = 0; choice < 2; choice++) /* first those that have none */
-        for (uint32_t i = 0; i < lists; i++)
-            if ((routes->lists[i].count > 1) == choice)
-                share_list(routes, &routes->lists[i],
-                           copies * by_routes_edges(routes->symmetry, i / ranks));
+        for (uint32_t i = 0; i < lists; i++) {
+            struct by_route_list *list = &routes->lists[routes->turn[i / ranks] * ranks + i % ranks];
+
+            if ((list->count > 1) == choice)
+                share_list(routes, list, copies * by_routes_edges(routes, i / ranks));
+        }
 }

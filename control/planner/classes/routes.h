@@ -30,6 +30,8 @@ struct by_routes {
     const struct by_graph *graph;
     const struct by_symmetry *symmetry;
     bool both_ways; /* trees carry up as well: each edge loads its links in both directions */
+    /* the levels in the order in which trees pass them: any order gives trees, with other loads */
+    uint32_t turn[BY_ROTATIONS_MAX];
     uint32_t rank_count;
     uint32_t *ranks;             /* the compute nodes among the representatives */
     struct by_route_list *lists; /* [level * rank_count + rank] */
@@ -38,6 +40,7 @@ struct by_routes {
     uint64_t *load;
     /* by half: how often the images of one edge pass one image of it; 0 elsewhere */
     int64_t *factor;
+    int64_t *cost; /* by half: what an edge adds to its load in proportion to its capacity */
 };
 
 /* Finds the routes. Returns 0, or BY_EUNSUPPORTED with `problem` filled if a compute node has none
@@ -45,8 +48,10 @@ struct by_routes {
 int by_routes_find(struct by_routes *routes, const struct by_graph *graph, const struct by_symmetry *symmetry,
                    bool both_ways, struct by_problem *problem);
 void by_routes_free(struct by_routes *routes);
-/* Edges of one tree at a level. */
-uint64_t by_routes_edges(const struct by_symmetry *symmetry, uint32_t level);
+/* Edges of one tree at level turn[number]. */
+uint64_t by_routes_edges(const struct by_routes *routes, uint32_t number);
+/* Sets the next order of levels; false after the last, which is followed by the first. */
+bool by_routes_turn(struct by_routes *routes);
 /* Distributes the edges of `copies` trees for each rank. */
 void by_routes_share(struct by_routes *routes, uint32_t copies);
 

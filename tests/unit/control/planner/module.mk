@@ -61,3 +61,7 @@ plan-protect_SRC    := tests/unit/control/planner/test_protect.c tests/unit/cont
 	tests/unit/control/campaign/mixed.c
 plan-protect_LIBS   := control offload
 plan-protect_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-classes
+plan-classes_SRC    := tests/unit/control/planner/test_classes.c tests/unit/control/planner/nested.c tests/unit/control/planner/rig.c
+plan-classes_LIBS   := control offload
+plan-classes_LDLIBS := -lcmocka -ljansson -lgmp
