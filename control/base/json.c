@@ -1,6 +1,7 @@
 /* A pull parser of JSON text. See json.h. */
 #include "control/base/json.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdarg.h>
 
@@ -37,10 +38,12 @@ static void skip_space(struct by_json *json)
 }
 
 /* Returns the next character that is not white space, 0 at the end. */
-static char look(struct by_json *json)
+static inline char look(struct by_json *json)
 {
     if (json->failed)
         return 0;
+    if (json->at < json->bytes && (unsigned char)json->text[json->at] > ' ')
+        return json->text[json->at];
     skip_space(json);
     return json->at < json->bytes ? json->text[json->at] : 0;
 }
@@ -173,6 +176,41 @@ static size_t utf8_length(const struct by_json *json, size_t at)
     return length;
 }
 
+#define EACH UINT64_C(0x0101010101010101)
+#define HIGH (EACH << 7)
+
+static uint64_t little64(const char *text)
+{
+    uint64_t value;
+
+    memcpy(&value, text, sizeof(value));
+    return le64toh(value);
+}
+
+/* Marks bytes of 0. Only the lowest mark is right: a byte of 0 borrows from those above it. */
+static uint64_t zeros(uint64_t bytes)
+{
+    return (bytes - EACH) & ~bytes & HIGH;
+}
+
+/* Returns the offset of the first character from `at` on that ends a string, or is not ASCII, or
+ * needs an escape; eight at a time. */
+static size_t skip_plain(const struct by_json *json, size_t at)
+{
+    for (; json->bytes - at >= 8; at += 8) {
+        uint64_t text = little64(json->text + at);
+        uint64_t found = zeros(text ^ EACH * '"') | zeros(text ^ EACH * '\\') |
+                         ((text - EACH * ' ') & ~text & HIGH) | (text & HIGH);
+
+        if (found)
+            return at + (size_t)__builtin_ctzll(found) / 8;
+    }
+    while (at < json->bytes && (unsigned char)json->text[at] >= ' ' && json->text[at] != '"' &&
+           json->text[at] != '\\' && (unsigned char)json->text[at] < 0x80)
+        at++;
+    return at;
+}
+
 /* Decodes the escape at `at` (after the backslash) into `to`; returns the offset after it, 0 on a
  * mistake. */
 static size_t read_escape(const struct by_json *json, size_t at, char *to, size_t *length)
@@ -253,8 +291,8 @@ bool by_json_string(struct by_json *json, const char **text, size_t *bytes)
 
     if (by_json_peek(json) != '"')
         return fail(json, "a string is expected");
-    start = at = json->at + 1;
-    while (at < json->bytes && json->text[at] != '"') {
+    start = json->at + 1;
+    for (at = skip_plain(json, start); at < json->bytes && json->text[at] != '"';) {
         unsigned char c = (unsigned char)json->text[at];
         size_t length = c < 0x80 ? 1 : utf8_length(json, at);
 
@@ -265,7 +303,7 @@ bool by_json_string(struct by_json *json, const char **text, size_t *bytes)
             return fail(json, c < ' ' ? "a control character in a string must be escaped"
                                       : "the text is not UTF-8");
         }
-        at += length;
+        at = skip_plain(json, at + length);
     }
     if (at >= json->bytes) {
         json->at = at;
@@ -333,6 +371,16 @@ static void skip_number(struct by_json *json)
         fail(json, "invalid number");
 }
 
+bool by_json_number(struct by_json *json, const char **text, size_t *bytes)
+{
+    if (by_json_peek(json) != '0')
+        return fail(json, "a number is expected");
+    *text = json->text + json->at;
+    skip_number(json);
+    *bytes = (size_t)(json->text + json->at - *text);
+    return !json->failed;
+}
+
 static void skip_word(struct by_json *json, const char *word)
 {
     size_t bytes = strlen(word);
@@ -378,15 +426,22 @@ void by_json_skip(struct by_json *json)
     }
 }
 
-struct by_place by_json_place(const struct by_json *json, size_t at)
+struct by_place by_json_place(struct by_json *json, size_t at)
 {
-    struct by_place place = {1, 1};
+    const char *newline;
+    size_t end = at < json->bytes ? at : json->bytes;
 
-    for (size_t i = 0; i < at && i < json->bytes; i++) {
-        place.column = json->text[i] == '\n' ? 1 : place.column + 1;
-        place.line += json->text[i] == '\n';
+    if (json->seen > end || json->seen_place.line == 0) {
+        json->seen = 0;
+        json->seen_place = (struct by_place){1, 1};
     }
-    return place;
+    while (json->seen < end && (newline = memchr(json->text + json->seen, '\n', end - json->seen))) {
+        json->seen = (size_t)(newline - json->text) + 1;
+        json->seen_place = (struct by_place){json->seen_place.line + 1, 1};
+    }
+    json->seen_place.column += (int)(end - json->seen);
+    json->seen = end;
+    return json->seen_place;
 }
 
 int by_json_finish(struct by_json *json, struct by_problem *problem)
@@ -400,11 +455,6 @@ int by_json_finish(struct by_json *json, struct by_problem *problem)
         return 0;
     return by_problem_set(problem, BY_EFORMAT, by_json_place(json, json->at), "not valid JSON: %s",
                           json->mistake);
-}
-
-bool by_json_is(const char *key, size_t bytes, const char *wanted)
-{
-    return strlen(wanted) == bytes && memcmp(key, wanted, bytes) == 0;
 }
 
 bool by_json_has_format(const char *text, size_t bytes, const char *name)

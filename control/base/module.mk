@@ -4,7 +4,6 @@ control_SRC += \
 	control/base/clock.c \
 	control/base/fraction.c \
 	control/base/json.c \
-	control/base/locate.c \
 	control/base/problem.c \
 	control/base/report.c \
 	control/base/xml.c \

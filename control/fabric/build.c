@@ -15,6 +15,9 @@
 #define CAPACITY_SUM_MAX (INT64_MAX / 4)
 /* Names listed for each part of a fabric that is not connected. */
 #define PART_NAMES_MAX 4u
+/* Sizes of the first block of names and of the largest (bytes). */
+#define NAMES_BYTES_MIN 256u
+#define NAMES_BYTES_MAX 65536u
 /* Parts that are listed (count). */
 #define PARTS_MAX 3u
 
@@ -28,6 +31,8 @@ struct pending_link {
 struct by_builder {
     struct by_topology *topology;
     uint32_t node_room;
+    size_t name_at; /* bytes of the topology's last block of names that are taken, and all of them */
+    size_t name_room;
     struct pending_link *links;
     uint32_t link_count;
     uint32_t link_room;
@@ -52,6 +57,43 @@ void by_builder_free(struct by_builder *builder)
     free(builder);
 }
 
+void by_builder_title(struct by_builder *builder, const char *name, const char *unit)
+{
+    free(builder->topology->name);
+    free(builder->topology->unit);
+    builder->topology->name = by_copy_text(name);
+    builder->topology->unit = by_copy_text(unit);
+}
+
+const struct by_topology *by_builder_topology(const struct by_builder *builder)
+{
+    return builder->topology;
+}
+
+/* Returns a copy of a node's name, in a block of the topology. */
+static char *copy_name(struct by_builder *builder, const char *name)
+{
+    struct by_topology *topology = builder->topology;
+    size_t bytes = strlen(name) + 1;
+    char *copy;
+
+    if (bytes > builder->name_room - builder->name_at) {
+        size_t room = builder->name_room < NAMES_BYTES_MAX / 2 ? 2 * builder->name_room : NAMES_BYTES_MAX;
+        struct by_name_block *block;
+
+        room = room < NAMES_BYTES_MIN ? NAMES_BYTES_MIN : room;
+        room = room < bytes ? bytes : room;
+        block = by_alloc(1, sizeof(*block) + room);
+        block->before = topology->names;
+        topology->names = block;
+        builder->name_room = room;
+        builder->name_at = 0;
+    }
+    copy = memcpy(topology->names->text + builder->name_at, name, bytes);
+    builder->name_at += bytes;
+    return copy;
+}
+
 uint32_t by_builder_node(struct by_builder *builder, const struct by_node *node)
 {
     struct by_topology *topology = builder->topology;
@@ -59,7 +101,7 @@ uint32_t by_builder_node(struct by_builder *builder, const struct by_node *node)
     BY_ASSERT(topology->node_count < BY_TOPOLOGY_NODES_MAX);
     BY_GROW(topology->nodes, topology->node_count, builder->node_room);
     topology->nodes[topology->node_count] = *node;
-    topology->nodes[topology->node_count].name = by_copy_text(node->name);
+    topology->nodes[topology->node_count].name = copy_name(builder, node->name);
     if (node->aggregate_rate.den == 0)
         topology->nodes[topology->node_count].aggregate_rate = (struct by_fraction){0, 1};
     if (node->task_time.den == 0)

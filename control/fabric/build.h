@@ -14,6 +14,10 @@ struct by_builder;
 
 struct by_builder *by_builder_new(const char *name, const char *unit);
 void by_builder_free(struct by_builder *builder);
+/* Replaces name and unit, for readers that know them last. */
+void by_builder_title(struct by_builder *builder, const char *name, const char *unit);
+/* The topology so far: nodes only. It stays at this address until by_builder_finish returns. */
+const struct by_topology *by_builder_topology(const struct by_builder *builder);
 /* Adds a node and copies `node->name`; returns its index. Names must be unique (the caller checks)
  * and nodes at most BY_TOPOLOGY_NODES_MAX. */
 uint32_t by_builder_node(struct by_builder *builder, const struct by_node *node);

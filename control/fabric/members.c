@@ -8,8 +8,8 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Maximum size of a list of names (bytes): 65,535 long ones. */
-#define FILE_BYTES_MAX ((size_t)16 << 20)
+/* Maximum size of a list of names (bytes): 2^20 long ones. */
+#define FILE_BYTES_MAX ((size_t)64 << 20)
 
 static bool divides(char c)
 {

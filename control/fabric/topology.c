@@ -15,8 +15,10 @@ void by_topology_free(struct by_topology *topology)
 {
     if (!topology)
         return;
-    for (uint32_t i = 0; i < topology->node_count; i++)
-        free(topology->nodes[i].name);
+    for (struct by_name_block *block = topology->names, *before; block; block = before) {
+        before = block->before;
+        free(block);
+    }
     free(topology->nodes);
     free(topology->arcs);
     free(topology->links);

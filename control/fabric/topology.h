@@ -14,7 +14,7 @@
 #include "control/base/problem.h"
 
 struct by_node {
-    char *name;
+    char *name;     /* owned by the topology (by_name_block) */
     bool compute;   /* else a switch */
     bool forward;   /* compute nodes: forward like a plain switch in jobs without them */
     bool multicast; /* switches: may have several children in a tree that carries data down */
@@ -45,11 +45,18 @@ struct by_link {
 
 struct by_site;
 
+/* A block of names of nodes, one after another. */
+struct by_name_block {
+    struct by_name_block *before;
+    char text[];
+};
+
 struct by_topology {
     char *name;
     char *unit; /* unit of bandwidth, such as "GB/s": one of unit.h */
     uint32_t node_count;
     struct by_node *nodes;
+    struct by_name_block *names; /* the nodes' names, owned */
     uint32_t arc_count;
     struct by_arc *arcs;
     uint32_t link_count;

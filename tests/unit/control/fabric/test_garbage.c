@@ -20,6 +20,7 @@ static int read_topology(const char *path, struct by_problem *problem)
 static void a_million_lines_of_garbage_are_refused_in_bounded_time_and_memory(void **state)
 {
 #define TOPOLOGY "{\"name\": \"t\", \"nodes\": [\n"
+#define LINK     "{\"between\":[\"a\",\"b\"],\"bandwidth\":1},"
 #define TWO      "{\"name\": \"a\", \"kind\": \"compute\"}, {\"name\": \"b\", \"kind\": \"compute\"}"
     static const struct garbage cases[] = {
         {"words", "", "garbage of line %d\n", "", "not valid JSON"},
@@ -27,12 +28,13 @@ static void a_million_lines_of_garbage_are_refused_in_bounded_time_and_memory(vo
         {"open objects", "", "{\"a\":\n", "", "not valid JSON"},
         {"an open string", "{\"name\": \"", "never closed %d\n", "", "not valid JSON"},
         {"numbers in an array", "[", "%d,\n", "0]", "must be an object"},
-        {"numbers for nodes", TOPOLOGY, "%d,\n", "0], \"links\": []}", "limit is 65535"},
+        {"numbers for nodes", TOPOLOGY, "%d,\n", "0], \"links\": []}", "node 0 must be an object"},
         {"keys that nobody knows", "{", "\"key%d\": 0,\n", "\"name\": \"t\"}", "'key0'"},
-        {"too many nodes", TOPOLOGY, "{\"name\": \"n%d\", \"kind\": \"compute\"},\n", "0], \"links\": []}",
-         "limit is 65535"},
-        {"too many links", TOPOLOGY TWO "], \"links\": [\n",
-         "{\"between\": [\"a\", \"b\"], \"bandwidth\": 1},\n", "0]}", "values"},
+        {"too many nodes", TOPOLOGY,
+         "{\"name\": \"n%d\", \"kind\": \"switch\"}, {\"name\": \"m%d\", \"kind\": \"switch\"},\n",
+         "0], \"links\": []}", "has 2000001 nodes; the limit is 1048576"},
+        {"too many links", TOPOLOGY TWO "], \"links\": [\n", LINK LINK LINK LINK LINK "\n", "0]}",
+         "has 5000001 links; the limit is 4194304"},
         {"numbers of forty digits", TOPOLOGY TWO "], \"links\": [\n", "%040d,\n", "0]}", "not valid JSON"},
         {"a name of a million lines", "{\"name\": \"", "line %d\\n", "\", \"nodes\": []}", "limit is 255"},
         {"blank lines", "", "   \n", "{}", "no \"name\""},
@@ -49,7 +51,7 @@ static void a_file_without_end_is_refused(void **state)
 
     (void)state;
     garbage_refuse(read_topology, "/dev/zero", "zeros without end", text, sizeof(text));
-    assert_non_null(strstr(text, "larger than 64 MiB"));
+    assert_non_null(strstr(text, "larger than 512 MiB"));
     garbage_refuse(read_topology, "/dev/null", "nothing", text, sizeof(text));
     assert_non_null(strstr(text, "empty"));
     garbage_refuse(read_topology, "/", "a folder", text, sizeof(text));

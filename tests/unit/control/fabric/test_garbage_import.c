@@ -125,7 +125,7 @@ static void a_million_lines_for_the_importer_of_dot_are_refused(void **state)
     static const struct garbage cases[] = {
         {"words", "", "garbage of line %d\n", "", "not 'garbage'"},
         {"subgraphs within subgraphs", "graph {", "{ n%d\n", "", "more than 31 deep"},
-        {"too many nodes", "graph {", "n%d;\n", "}", "more than 65535 nodes"},
+        {"too many nodes", "graph {", "n%d; m%d;\n", "}", "more than 1048576 nodes"},
         {"too many links", "graph {", "a -- b;\n", "}", "whether 'a' is a switch"},
         {"an open comment", "graph { /*", "line %d\n", "", "the file ends where"},
     };

@@ -136,7 +136,7 @@ static void impossible_parameters_are_refused_by_name(void **state)
         {"torus", {"0x4"}, NULL, "--sizes"},
         {"torus", {"2x2x2x2x2"}, NULL, "--sizes"},
         {"torus", {"9999999999x9999999999"}, NULL, "--sizes"},
-        {"leafspine", {"256", "256", "1024"}, NULL, "65535"},
+        {"leafspine", {"4096", "256", "1024"}, NULL, "1048576"},
     };
 
     (void)state;
