@@ -2,7 +2,7 @@
  * topology.h. */
 #include "control/fabric/topology.h"
 
-#include <jansson.h>
+#include <stdio.h>
 
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
@@ -92,11 +92,23 @@ int64_t by_topology_unbalanced(const struct by_topology *topology, struct by_fra
 
 static void write_string(FILE *stream, const char *text)
 {
-    json_t *string = json_string(text);
+    fputc('"', stream);
+    for (;;) {
+        size_t plain = 0;
 
-    BY_ASSERT(string);
-    json_dumpf(string, stream, JSON_ENCODE_ANY);
-    json_decref(string);
+        while ((unsigned char)text[plain] >= ' ' && text[plain] != '"' && text[plain] != '\\')
+            plain++;
+        fwrite(text, 1, plain, stream);
+        text += plain;
+        if (*text == 0)
+            break;
+        if (*text == '"' || *text == '\\')
+            fprintf(stream, "\\%c", *text);
+        else
+            fprintf(stream, "\\u%04x", (unsigned)*text);
+        text++;
+    }
+    fputc('"', stream);
 }
 
 static void write_bandwidth(FILE *stream, struct by_fraction bandwidth)
@@ -104,7 +116,9 @@ static void write_bandwidth(FILE *stream, struct by_fraction bandwidth)
     char text[BY_FRACTION_TEXT_BYTES];
     const char *quote = bandwidth.den == 1 && bandwidth.num <= (int64_t)1 << 53 ? "" : "\"";
 
-    fprintf(stream, "%s%s%s", quote, by_fraction_text(bandwidth, text), quote);
+    fputs(quote, stream);
+    fputs(by_fraction_text(bandwidth, text), stream);
+    fputs(quote, stream);
 }
 
 /* Writes the names of the bits, as read_words reads them; nothing if no bit is set. */
@@ -127,7 +141,7 @@ static void write_node(FILE *stream, const struct by_node *node)
 {
     fputs("{\"name\": ", stream);
     write_string(stream, node->name);
-    fprintf(stream, ", \"kind\": \"%s\"", node->compute ? "compute" : "switch");
+    fputs(node->compute ? ", \"kind\": \"compute\"" : ", \"kind\": \"switch\"", stream);
     if (node->forward)
         fputs(", \"forward\": true", stream);
     if (node->multicast)

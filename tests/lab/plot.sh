@@ -11,7 +11,7 @@ sound() {
     awk '{ line = $0; n += gsub(/<(svg|g|text|title)[ >]/, "", line); line = $0; n -= gsub(/<\/(svg|g|text|title)>/, "", line)
            if ($0 ~ /[" ]-?(nan|inf)/) bad = 1 } END { exit !(n == 0 && NR > 3 && !bad) }' "$1"
 }
-for preset in star ring complete torus hypercube leafspine fattree dragonfly rail twobox a100 h100 mi250 random; do
+for preset in star ring complete torus hypercube leafspine fattree clos dragonfly rail twobox a100 h100 mi250 random; do
     "$banyan" topo $preset >"$dir/$preset.json"
     check "$preset is drawn" "$banyan" plot "$dir/$preset.json" -o "$dir/$preset.svg"
     check "$preset: the picture is sound" sound "$dir/$preset.svg"

@@ -57,8 +57,8 @@ int by_capable_choose(struct by_topology *topology, const char *capable, struct 
 typedef int by_preset_fn(struct by_builder *builder, const struct by_preset_values *values,
                          struct by_problem *problem);
 by_preset_fn by_preset_star, by_preset_ring, by_preset_complete, by_preset_torus, by_preset_hypercube,
-    by_preset_random, by_preset_leafspine, by_preset_fattree, by_preset_dragonfly, by_preset_rail,
-    by_preset_twobox, by_preset_a100, by_preset_h100, by_preset_mi250, by_preset_hetero, by_preset_pcie,
-    by_preset_regular;
+    by_preset_random, by_preset_leafspine, by_preset_fattree, by_preset_clos, by_preset_dragonfly,
+    by_preset_rail, by_preset_twobox, by_preset_a100, by_preset_h100, by_preset_mi250, by_preset_hetero,
+    by_preset_pcie, by_preset_regular;
 
 #endif

@@ -4,8 +4,6 @@
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 
-/* Nodes of one preset (count). */
-#define PRESET_NODES_MAX 16384
 /* Dimensions of a torus (count). */
 #define TORUS_DIMENSIONS_MAX 4
 
@@ -72,7 +70,7 @@ static int read_sizes(const char *text, int64_t sizes[TORUS_DIMENSIONS_MAX])
         if (dimensions == TORUS_DIMENSIONS_MAX || *text < '0' || *text > '9')
             return 0;
         size = strtoll(text, &end, 10);
-        if (size < 1 || size > PRESET_NODES_MAX || (nodes *= size) > PRESET_NODES_MAX)
+        if (size < 1 || size > BY_TOPOLOGY_NODES_MAX || (nodes *= size) > BY_TOPOLOGY_NODES_MAX)
             return 0;
         sizes[dimensions++] = size;
         if (*end == '\0')
@@ -92,8 +90,8 @@ int by_preset_torus(struct by_builder *builder, const struct by_preset_values *v
     if (dimensions == 0)
         return by_problem_set(
             problem, BY_EINVAL, nowhere,
-            "--sizes is '%.40s': it must be up to %d sizes joined by x, such as 4x4, at most %d hosts in all",
-            values->text[0], TORUS_DIMENSIONS_MAX, PRESET_NODES_MAX);
+            "--sizes is '%.40s': it must be up to %d sizes joined by x, such as 4x4, at most %u hosts in all",
+            values->text[0], TORUS_DIMENSIONS_MAX, BY_TOPOLOGY_NODES_MAX);
     for (int d = 0; d < dimensions; d++)
         nodes *= sizes[d];
     add_hosts(builder, nodes);

@@ -39,6 +39,9 @@ static void presets_have_the_nodes_and_links_of_their_kind(void **state)
         {"hypercube", {"4"}, 16, 16, 32},
         {"leafspine", {"3", "2", "4"}, 12, 17, 18},
         {"fattree", {"4"}, 16, 36, 48},
+        {"clos", {NULL}, 8, 18, 20},
+        {"clos", {"3", "2", "4", "5", "7"}, 24, 80, 159},
+        {"clos", {"80", "32", "40", "40", "32"}, 102400, 109440, 307200},
         {"dragonfly", {"5", "2", "2"}, 20, 30, 35},
         {"rail", {"4", "4"}, 16, 24, 32},
         {"twobox", {"4"}, 8, 11, 16},
@@ -126,7 +129,7 @@ static void impossible_parameters_are_refused_by_name(void **state)
         {"star", {"0"}, NULL, "--hosts"},
         {"star", {"many"}, NULL, "--hosts"},
         {"star", {"2.5"}, NULL, "--hosts"},
-        {"star", {"99999"}, NULL, "4096"},
+        {"star", {"9999999"}, NULL, "1048575"},
         {"star", {NULL, "0"}, NULL, "--bandwidth"},
         {"star", {NULL, "-1"}, NULL, "--bandwidth"},
         {"star", {NULL, NULL}, "spine", "'spine'"},
@@ -136,7 +139,12 @@ static void impossible_parameters_are_refused_by_name(void **state)
         {"torus", {"0x4"}, NULL, "--sizes"},
         {"torus", {"2x2x2x2x2"}, NULL, "--sizes"},
         {"torus", {"9999999999x9999999999"}, NULL, "--sizes"},
-        {"leafspine", {"4096", "256", "1024"}, NULL, "1048576"},
+        {"leafspine", {"4096", "256", "1024"}, NULL, "nodes; the limit is 1048576"},
+        {"leafspine", {"4096", "1024", "1"}, NULL, "4198400 links; the limit is 4194304"},
+        {"clos", {"4096", "1024", "1024"}, NULL, "nodes; the limit is 1048576"},
+        {"clos", {"8", "64", "1", "128", "4096"}, NULL, "--cores"},
+        {"clos", {"80", "256", "1", "256"}, NULL, "5283840 links; the limit is 4194304"},
+        {"dragonfly", {"2048", "64", "1"}, NULL, "6355968 links; the limit is 4194304"},
     };
 
     (void)state;
