@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The planner's benchmark, for allgather on one core.
-#   planner.sh BUILD [promised|suite|routes|replan|growth [SVG]]
+#   planner.sh BUILD [promised|classes|suite|routes|replan|growth [SVG]]
 #              growth draws the picture SVG (default BUILD/../planner-growth.svg)
 # "all" is the whole command, from reading the fabric's JSON to a plan that the independent verifier
 # has reported as OPTIMAL in memory: wall time, and processor time. Promises apply to processor
@@ -207,13 +207,52 @@ replan() {
     awk -v t="$busy" 'BEGIN { printf "# the whole command for gpu9,ib0 of a100, from files to a file, verified: %.0f ms of processor time\n", t / 1e3 }'
 }
 
+# Plans by classes: the whole command, to a plan that is verified by classes.
+classes() {
+    local name collective limit preset mark
+    echo "# by classes: processor time of the whole command in ms, MiB, classes, trees of each, height"
+    while read -r name collective limit preset; do
+        # shellcheck disable=SC2086 # the words of the preset
+        "$banyan" topo $preset >"$folder/fabric"
+        mark=
+        cpu=0
+        for ((run = 0; run < runs; run++)); do
+            if ! clock pin "$banyan" plan "$folder/fabric" -c "$collective" --classes --json; then
+                printf '  %-24s FAILED: %s\n' "$name" "$(cat "$folder/errors")"
+                status=1
+                continue 2
+            fi
+            ((cpu == 0 || busy < cpu)) && cpu=$busy
+            cp "$folder/output" "$folder/summary"
+        done
+        [ "$(field verdict)" = '"OPTIMAL"' ] || { status=1; mark=" not optimal"; }
+        ((cpu > limit * 1000)) && { status=1; mark="$mark over $limit ms"; }
+        printf '  %-24s %-14s %9.1f %7.1f %4s %9s %4s%s\n' "$name" "$collective" \
+            "$(awk -v t="$cpu" 'BEGIN { print t / 1e3 }')" "$(awk -v m="$(field peak_memory)" 'BEGIN { print m / 1048576 }')" \
+            "$(field tree_count)" "$(grep -o '"images": [0-9]*' "$folder/summary" | cut -d' ' -f2)" "$(field max height)" "$mark"
+    done <<'ROWS'
+a100-1024 allgather 100 a100 --boxes 128
+h100-1024 allgather 100 h100 --boxes 128
+mi250-1024 allgather 100 mi250 --boxes 64
+h100-1024 allreduce 100 h100 --boxes 128
+a100-8192 allgather 1500 a100 --boxes 1024
+h100-8192 allgather 1500 h100 --boxes 1024
+mi250-8192 allgather 1500 mi250 --boxes 512
+h100-rails-65536 allgather 2000 rail --boxes 8192 --gpus 8 --inside 450 --outside 50
+h100-rails-65536 allreduce 2000 rail --boxes 8192 --gpus 8 --inside 450 --outside 50
+clos-102400 allgather 2000 clos --pods 80 --leaves 32 --hosts 40 --spines 40 --cores 32
+clos-102400 allreduce 2000 clos --pods 80 --leaves 32 --hosts 40 --spines 40 --cores 32
+ROWS
+}
+
 case $part in
+classes) classes ;;
 routes) routes ;;
 replan) replan ;;
 promised) promised ;;
 suite) suite ;;
 growth | '')
-    [ -n "$part" ] || { promised; echo; suite; echo; routes; echo; replan; echo; }
+    [ -n "$part" ] || { promised; echo; classes; echo; suite; echo; routes; echo; replan; echo; }
     growth "DGX A100" a100 boxes 8 none
     growth MI250 mi250 boxes 4 none
     growth "A100, switches multicast" a100 boxes 8 all
