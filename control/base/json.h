@@ -2,7 +2,8 @@
  * A pull parser of JSON text. Plan files hold millions of numbers, so no tree of objects is built.
  * The parser is strict (RFC 8259, valid UTF-8, no NUL characters in strings). It keeps the first
  * mistake; from then on every call behaves as if the text had ended, so callers may check once, at
- * the end. Neighbours: the readers of fabric/, plan/ and verify/. Each parser belongs to one thread.
+ * the end. Neighbours: the readers of fabric/, plan/ and verify/. Each parser belongs to one
+ * thread.
  */
 #ifndef BY_BASE_JSON_H
 #define BY_BASE_JSON_H

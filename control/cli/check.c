@@ -68,8 +68,7 @@ static void claim_rotations(struct by_claim *claim, const struct by_rotations *r
     claim->rotation_count = rotations ? rotations->count : 0;
     claim->rotations = by_alloc(claim->rotation_count, sizeof(*claim->rotations));
     for (uint32_t i = 0; i < claim->rotation_count; i++)
-        claim->rotations[i] =
-            (struct by_claim_rotation){rotations->list[i].order, rotations->list[i].next};
+        claim->rotations[i] = (struct by_claim_rotation){rotations->list[i].order, rotations->list[i].next};
 }
 
 void by_cli_check(const struct by_plan *plan, const struct by_topology *topology,

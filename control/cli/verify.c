@@ -103,8 +103,8 @@ static void print_people(const struct by_verify_report *report, const struct by_
                                     : "no trees carry more");
     else
         printf("VALID %s/%s = %.6g: %.6g %s with %s, %s %.6g\n", report->ratio.num, report->ratio.den,
-               report->ratio.value, report->achieved.value, unit, trees, report->of_trees ? "trees carry at most" : "the cut allows",
-               report->bound.value);
+               report->ratio.value, report->achieved.value, unit, trees,
+               report->of_trees ? "trees carry at most" : "the cut allows", report->bound.value);
     if (report->verdict == BY_VERDICT_INVALID)
         return;
     fputs("runs on tables: ", stdout);

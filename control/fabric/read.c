@@ -2,8 +2,8 @@
  * Reads topology JSON, strictly: members that are unknown, missing, repeated or out of range are
  * refused with their position and the remedy. Values are read while the text is parsed (json.h), so
  * memory holds the text and the fabric only. Numbers are read from their own text: a bandwidth such
- * as 12.5 is never converted to a float. See topology.h and banyan-topology(5). Each call runs in one
- * thread.
+ * as 12.5 is never converted to a float. See topology.h and banyan-topology(5). Each call runs in
+ * one thread.
  */
 #include <errno.h>
 #include <sys/stat.h>

@@ -349,8 +349,8 @@ static void read_cycle(struct file_read_reader *reader, uint32_t *next, bool *se
         next[before = node] = start;
     }
     if (going(reader) && (count == 0 || order % count))
-        refuse(reader, "a cycle of %u nodes does not fit a rotation of order %lld, which must precede it", count,
-               (long long)order);
+        refuse(reader, "a cycle of %u nodes does not fit a rotation of order %lld, which must precede it",
+               count, (long long)order);
 }
 
 /* Reads a rotation. */
@@ -536,8 +536,8 @@ static int read_plan(struct file_read_reader *reader, struct by_plan *plan)
     return reader->error;
 }
 
-int by_plan_parse_classes(const char *text, size_t bytes, const struct by_topology *topology, struct by_plan **plan,
-                  struct by_problem *problem)
+int by_plan_parse_classes(const char *text, size_t bytes, const struct by_topology *topology,
+                          struct by_plan **plan, struct by_problem *problem)
 {
     struct file_read_reader reader = {.topology = topology, .problem = problem};
     struct by_plan *made = by_alloc(1, sizeof(*made));

@@ -43,7 +43,8 @@ uint64_t by_rotations_edges(const struct by_plan *plan)
 
 uint32_t *by_rotations_orbits(const struct by_rotations *rotations)
 {
-    uint32_t n = rotations->node_count, *orbit = by_alloc(n, sizeof(*orbit)), *stack = by_alloc(n, sizeof(*stack));
+    uint32_t n = rotations->node_count, *orbit = by_alloc(n, sizeof(*orbit)),
+             *stack = by_alloc(n, sizeof(*stack));
 
     for (uint32_t i = 0; i < n; i++)
         orbit[i] = UINT32_MAX;
@@ -113,14 +114,14 @@ static void set_identity(uint32_t *to, uint32_t count)
 }
 
 /* A tree of the result, and where it comes from. */
-struct image {
+struct rotations_image {
     struct by_tree tree;
     uint32_t original;
 };
 
 static int compare_images(const void *a, const void *b)
 {
-    const struct image *x = a, *y = b;
+    const struct rotations_image *x = a, *y = b;
 
     if (x->tree.root != y->tree.root)
         return x->tree.root < y->tree.root ? -1 : 1;
@@ -134,16 +135,16 @@ struct expansion {
     size_t edge_count;
     uint32_t *edges;
     uint32_t count;
-    struct image *images;
+    struct rotations_image *images;
 };
 
 static void add_image(struct expansion *expansion, uint32_t number, const uint32_t *nodes,
                       const uint32_t *paths)
 {
     const struct by_tree *from = &expansion->plan->trees[number];
-    struct image *image = &expansion->images[expansion->count++];
+    struct rotations_image *image = &expansion->images[expansion->count++];
 
-    *image = (struct image){*from, number};
+    *image = (struct rotations_image){*from, number};
     image->tree.root = nodes[from->root];
     image->tree.first_edge = expansion->edge_count;
     for (uint32_t i = 0; i < from->edge_count; i++)
@@ -175,8 +176,8 @@ static void add_images(struct expansion *expansion)
 }
 
 /* Replaces the trees of a plan, and removes its rotations. */
-static void replace(struct by_plan *plan, const struct image *images, uint32_t count, uint32_t *edges,
-                    size_t edge_count)
+static void replace(struct by_plan *plan, const struct rotations_image *images, uint32_t count,
+                    uint32_t *edges, size_t edge_count)
 {
     free(plan->trees);
     free(plan->edges);
@@ -192,7 +193,8 @@ static void replace(struct by_plan *plan, const struct image *images, uint32_t c
 
 int by_rotations_expand(struct by_plan *plan, struct by_problem *problem)
 {
-    uint64_t edges = by_rotations_edges(plan), count = by_rotations_images(plan->rotations) * plan->tree_count;
+    uint64_t edges = by_rotations_edges(plan),
+             count = by_rotations_images(plan->rotations) * plan->tree_count;
     struct moves moves = {0};
     struct expansion expansion = {.plan = plan, .moves = &moves};
 
@@ -235,8 +237,8 @@ static bool find_powers(const struct by_rotations *rotations, uint32_t from, uin
 /* The permutation that consists of these powers, by squaring. */
 static uint32_t *compose(const struct by_rotations *rotations, const uint32_t *powers)
 {
-    uint32_t n = rotations->node_count, *all = by_alloc(n, sizeof(*all)), *square = by_alloc(n, sizeof(*square)),
-             *twice = by_alloc(n, sizeof(*twice));
+    uint32_t n = rotations->node_count, *all = by_alloc(n, sizeof(*all)),
+             *square = by_alloc(n, sizeof(*square)), *twice = by_alloc(n, sizeof(*twice));
 
     set_identity(all, n);
     for (uint32_t r = 0; r < rotations->count; r++) {
@@ -257,7 +259,7 @@ static uint32_t *compose(const struct by_rotations *rotations, const uint32_t *p
 int by_rotations_at_root(struct by_plan *plan, uint32_t root, struct by_problem *problem)
 {
     struct by_paths paths = {0};
-    struct image *images = by_alloc(plan->tree_count, sizeof(*images));
+    struct rotations_image *images = by_alloc(plan->tree_count, sizeof(*images));
     uint32_t *edges = by_alloc(plan->edge_count, sizeof(*edges)), count = 0, powers[BY_ROTATIONS_MAX];
     size_t edge_count = 0;
 
@@ -269,7 +271,7 @@ int by_rotations_at_root(struct by_plan *plan, uint32_t root, struct by_problem 
             continue;
         moved = compose(plan->rotations, powers);
         nodes = by_alloc(plan->rotations->node_count, sizeof(*nodes));
-        images[count] = (struct image){*tree, i};
+        images[count] = (struct rotations_image){*tree, i};
         images[count].tree.root = root;
         images[count++].tree.first_edge = edge_count;
         for (uint32_t j = 0; j < tree->edge_count; j++) {

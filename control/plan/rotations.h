@@ -40,7 +40,8 @@ uint32_t *by_rotations_orbits(const struct by_rotations *rotations);
  */
 int by_rotations_expand(struct by_plan *plan, struct by_problem *problem);
 /* Replaces each tree by its image that is rooted at `root`, and removes trees that have none.
- * BY_EINVAL with `problem` filled if none remains. The plan must have rotations, perhaps 0 of them. */
+ * BY_EINVAL with `problem` filled if none remains. The plan must have rotations, perhaps 0 of
+ * them. */
 int by_rotations_at_root(struct by_plan *plan, uint32_t root, struct by_problem *problem);
 
 #endif

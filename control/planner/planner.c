@@ -548,13 +548,20 @@ static int plan_hosts_only(const struct by_topology *topology, const struct by_p
     return error;
 }
 
+/* Plans an allgather within one of alike parts. */
+static int plan_part(const struct by_topology *part, struct by_plan **plan, struct by_problem *problem)
+{
+    return by_plan_make(part, &(struct by_plan_options){.collective = BY_COLLECTIVE_ALLGATHER, .root = -1},
+                        plan, problem);
+}
+
 /* Plans by classes. If only the size of the fabric requires it, the reason for a refusal includes
  * that. */
 static int plan_classes(const struct by_topology *topology, const struct by_plan_options *options,
                         struct by_plan *plan, struct by_problem *problem)
 {
     struct by_problem why = {0};
-    int error = by_classes_plan(topology, options, plan, &why);
+    int error = by_classes_plan(topology, options, plan_part, plan, &why);
 
     if (error && topology->node_count > PLAN_NODES_MAX)
         return by_problem_set(problem, error, nowhere,

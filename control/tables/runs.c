@@ -148,7 +148,8 @@ static int judge(const struct by_topology *topology, const struct runs_node *nod
 static int spread(const struct by_topology *topology, const struct by_rotations *rotations,
                   struct runs_node *nodes, struct by_problem *problem)
 {
-    uint32_t n = topology->node_count, *orbit = by_rotations_orbits(rotations), *size = by_alloc(n, sizeof(*size));
+    uint32_t n = topology->node_count, *orbit = by_rotations_orbits(rotations),
+             *size = by_alloc(n, sizeof(*size));
     uint64_t images = by_rotations_images(rotations);
     int error = 0;
 
@@ -231,13 +232,15 @@ static int compile_plan(const struct by_topology *topology, const struct by_plan
 
 void by_runs_find(const struct by_topology *topology, const struct by_plan *plan, struct by_runs *runs)
 {
-    bool large = plan->rotations || path_nodes(plan) > COMPILED_MAX, plain = large && is_plain(topology, plan);
+    bool large = plan->rotations || path_nodes(plan) > COMPILED_MAX,
+         plain = large && is_plain(topology, plan);
 
     *runs = (struct by_runs){.part = {1, 1}};
     if (plan->rotations && !plain)
-        by_problem_say(&runs->problem, BY_EUNSUPPORTED,
-                       "it is by classes, on a fabric with one-way or parallel links: `banyan export --format "
-                       "plan` writes all its trees");
+        by_problem_say(
+            &runs->problem, BY_EUNSUPPORTED,
+            "it is by classes, on a fabric with one-way or parallel links: `banyan export --format "
+            "plan` writes all its trees");
     else
         runs->runs = (plain ? count_plan : compile_plan)(topology, plan, runs) == 0;
 }

@@ -15,7 +15,7 @@ struct by_checker {
     int64_t share_sum; /* parts of the data; without shares: the number of compute nodes */
     struct by_links *links;
     uint64_t images; /* of each tree under the rotations, 1 without */
-    mpq_t *up; /* by node: weight of the trees rooted there that carry up; `down` likewise */
+    mpq_t *up;       /* by node: weight of the trees rooted there that carry up; `down` likewise */
     mpq_t *down;
     mpq_t rate, bound;
     bool of_trees; /* the bound is from the proof, which holds for trees only: the cut allows more */
@@ -24,14 +24,14 @@ struct by_checker {
 /* Each returns whether everything is valid, with the first violation in the claim's `reason` if
  * not. */
 bool by_check_rotations(struct by_checker *checker); /* rotation.c: the symmetries of a plan by classes */
-bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone */
-bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
-bool by_check_order(struct by_checker *checker);   /* order.c: intervals of ranks, if the plan is ordered */
-bool by_check_count(struct by_checker *checker);   /* few.c: the number of trees, if it is limited */
-bool by_check_budgets(struct by_checker *checker); /* budget.c: additions of switches */
-bool by_check_shares(struct by_checker *checker);  /* share.c: shares of the roots */
-bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */
-bool by_check_proof(struct by_checker *checker);   /* proof.c: the proof; lowers the bound of the cut */
+bool by_check_trees(struct by_checker *checker);     /* shape.c: each tree alone */
+bool by_check_loads(struct by_checker *checker);     /* load.c: all trees together, on every link */
+bool by_check_order(struct by_checker *checker);     /* order.c: intervals of ranks, if the plan is ordered */
+bool by_check_count(struct by_checker *checker);     /* few.c: the number of trees, if it is limited */
+bool by_check_budgets(struct by_checker *checker);   /* budget.c: additions of switches */
+bool by_check_shares(struct by_checker *checker);    /* share.c: shares of the roots */
+bool by_check_figures(struct by_checker *checker);   /* share.c: rate, cut and the figures stated */
+bool by_check_proof(struct by_checker *checker);     /* proof.c: the proof; lowers the bound of the cut */
 bool by_check_prices(struct by_checker *checker, mpq_t bound); /* price.c: a proof by prices, or with cuts */
 
 /* By link: the first of those that rotations move it to; the caller frees (rotation.c). */

@@ -44,8 +44,9 @@ enum claim_member {
     MEMBER_COUNT
 };
 static const char *const member_names[MEMBER_COUNT] = {
-    "format",  "topology", "unit", "collective", "root",      "in_network", "ranks", "shares", "inv_x",
-    "optimum", "achieved", "k",    "bottleneck", "trees_max", "ordered",    "proof", "rotations", "paths",  "trees"};
+    "format",  "topology", "unit",      "collective", "root", "in_network", "ranks",
+    "shares",  "inv_x",    "optimum",   "achieved",   "k",    "bottleneck", "trees_max",
+    "ordered", "proof",    "rotations", "paths",      "trees"};
 
 struct claim_reader {
     struct by_claim *claim;
@@ -548,7 +549,8 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
         bool optional = i == MEMBER_ROOT || i == MEMBER_IN_NETWORK || i == MEMBER_RANKS ||
                         i == MEMBER_SHARES || i == MEMBER_INV_X || i == MEMBER_TREES_MAX ||
-                        i == MEMBER_ORDERED || i == MEMBER_PROOF || i == MEMBER_ROTATIONS || i == MEMBER_PATHS;
+                        i == MEMBER_ORDERED || i == MEMBER_PROOF || i == MEMBER_ROTATIONS ||
+                        i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

@@ -80,8 +80,8 @@ struct by_claim {
 };
 
 /* Initialises the numbers, `cut` and `root`; keeps a pointer to `topology`. by_claim_clear releases
- * these, the members, the shares, the proof, the trees and the list of rotations, but not the paths,
- * the edges and the permutations. */
+ * these, the members, the shares, the proof, the trees and the list of rotations, but not the
+ * paths, the edges and the permutations. */
 void by_claim_init(struct by_claim *claim, const struct by_topology *topology);
 void by_claim_clear(struct by_claim *claim);
 /* Checks everything; fills `report`. */

@@ -1,4 +1,5 @@
-/* Reads the member "rotations" of a plan file into a claim; rotation.c checks them. See checker.h. */
+/* Reads the member "rotations" of a plan file into a claim; rotation.c checks them. See
+ * checker.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static bool read_cycle(struct by_claim *claim, struct by_json *json, const struc
         int shown;
 
         if (!by_names_read(names, json, &node, &text, &shown))
-            return by_claim_violate(claim, "a rotation names '%.*s', which is not a node of the topology", shown,
-                                    text);
+            return by_claim_violate(claim, "a rotation names '%.*s', which is not a node of the topology",
+                                    shown, text);
         if (seen[node])
             return by_claim_violate(claim, "node %s appears twice in a rotation", by_claim_name(claim, node));
         seen[node] = true;

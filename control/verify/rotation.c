@@ -1,9 +1,9 @@
 /*
  * Plans by classes: each tree stands for its images under all products of powers of rotations.
- * Rotations are permutations of the nodes that keep what each node is and the capacity of each link,
- * that exchange with each other, and return after the number of steps that the plan states. Then
- * the products are a group, and the images of a tree pass each image of a link equally often: the
- * total over all images of the links of a tree, over the number of images. See checker.h.
+ * Rotations are permutations of the nodes that keep what each node is and the capacity of each
+ * link, that exchange with each other, and return after the number of steps that the plan states.
+ * Then the products are a group, and the images of a tree pass each image of a link equally often:
+ * the total over all images of the links of a tree, over the number of images. See checker.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,22 +28,22 @@ static bool check_kept(struct by_checker *checker, uint32_t number)
     bool *seen = by_alloc(checker->node_count, sizeof(*seen)), right = true;
 
     for (uint32_t i = 0; i < checker->node_count && right; i++) {
-        right = !seen[rotation->next[i]] ||
-                by_claim_violate(claim, "rotation %u moves two nodes to %s", number,
-                                 by_claim_name(claim, rotation->next[i]));
+        right = !seen[rotation->next[i]] || by_claim_violate(claim, "rotation %u moves two nodes to %s",
+                                                             number, by_claim_name(claim, rotation->next[i]));
         seen[rotation->next[i]] = true;
         if (right && !same_kind(&checker->topology->nodes[i], &checker->topology->nodes[rotation->next[i]]))
-            right = by_claim_violate(claim, "rotation %u moves %s to %s, which is a different kind of node",
-                                     number, by_claim_name(claim, i), by_claim_name(claim, rotation->next[i]));
+            right =
+                by_claim_violate(claim, "rotation %u moves %s to %s, which is a different kind of node",
+                                 number, by_claim_name(claim, i), by_claim_name(claim, rotation->next[i]));
     }
     /* Each link has an image of equal capacity. As nodes have different images, so have links. */
     for (uint32_t i = 0; i < links->count && right; i++) {
         uint32_t image = by_links_find(links, rotation->next[links->from[i]], rotation->next[links->to[i]]);
 
         if (image == UINT32_MAX || links->capacity[image] != links->capacity[i])
-            right = by_claim_violate(claim, "rotation %u moves the link from %s to %s to one of another capacity",
-                                     number, by_claim_name(claim, links->from[i]),
-                                     by_claim_name(claim, links->to[i]));
+            right = by_claim_violate(
+                claim, "rotation %u moves the link from %s to %s to one of another capacity", number,
+                by_claim_name(claim, links->from[i]), by_claim_name(claim, links->to[i]));
     }
     free(seen);
     return right;
@@ -81,8 +81,9 @@ static bool check_exchange(struct by_checker *checker, uint32_t a, uint32_t b)
 
     for (uint32_t i = 0; i < checker->node_count; i++)
         if (first[second[i]] != second[first[i]])
-            return by_claim_violate(claim, "rotations %u and %u move %s to different nodes in different orders",
-                                    a, b, by_claim_name(claim, i));
+            return by_claim_violate(claim,
+                                    "rotations %u and %u move %s to different nodes in different orders", a,
+                                    b, by_claim_name(claim, i));
     return true;
 }
 
@@ -96,15 +97,17 @@ bool by_check_rotations(struct by_checker *checker)
         return true;
     for (uint32_t i = 0; i < checker->node_count; i++)
         limited |= checker->topology->nodes[i].aggregate_rate.num > 0;
-    if (claim->member || claim->shares || claim->root >= 0 || claim->ordered || claim->trees_max > 0 || limited)
-        return by_claim_violate(claim, "rotations are for collectives of all compute nodes without a root, and "
-                                       "without shares, order, limits of trees and of additions");
+    if (claim->member || claim->shares || claim->root >= 0 || claim->ordered || claim->trees_max > 0 ||
+        limited)
+        return by_claim_violate(claim,
+                                "rotations are for collectives of all compute nodes without a root, and "
+                                "without shares, order, limits of trees and of additions");
     for (uint32_t i = 0; i < claim->rotation_count && right; i++) {
         right = check_kept(checker, i) && check_order(checker, i);
         for (uint32_t j = 0; j < i && right; j++)
             right = check_exchange(checker, j, i);
-        if (right && __builtin_mul_overflow(checker->images, (uint64_t)claim->rotations[i].order,
-                                            &checker->images))
+        if (right &&
+            __builtin_mul_overflow(checker->images, (uint64_t)claim->rotations[i].order, &checker->images))
             right = by_claim_violate(claim, "the orders of the rotations multiply to more than 64 bits");
     }
     return right;

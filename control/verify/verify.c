@@ -71,9 +71,9 @@ static void check_all(struct by_claim *claim, struct by_verify_report *report)
     mpq_inits(checker.rate, checker.bound, NULL);
     *report = (struct by_verify_report){.tree_count = claim->tree_count, .images = 1};
     if (!check_root(&checker) || !check_parts(&checker) || !by_check_rotations(&checker) ||
-        !by_check_trees(&checker) ||
-        !by_check_loads(&checker) || !by_check_order(&checker) || !by_check_count(&checker) ||
-        !by_check_budgets(&checker) || !by_check_shares(&checker) || !by_check_figures(&checker)) {
+        !by_check_trees(&checker) || !by_check_loads(&checker) || !by_check_order(&checker) ||
+        !by_check_count(&checker) || !by_check_budgets(&checker) || !by_check_shares(&checker) ||
+        !by_check_figures(&checker)) {
         report->verdict = BY_VERDICT_INVALID;
         memcpy(report->reason, claim->reason, sizeof(report->reason));
     } else {

@@ -74,8 +74,8 @@ int by_preset_fattree(struct by_builder *builder, const struct by_preset_values 
     return 0;
 }
 
-/* Core switches are in groups, one for each spine number: spine s of each pod is linked to each core
- * of group s. */
+/* Core switches are in groups, one for each spine number: spine s of each pod is linked to each
+ * core of group s. */
 int by_preset_clos(struct by_builder *builder, const struct by_preset_values *values,
                    struct by_problem *problem)
 {

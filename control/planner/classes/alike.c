@@ -267,8 +267,8 @@ bool by_alike_parts(struct by_alike *alike, uint32_t parts, const uint32_t *apar
     for (uint32_t i = 0; i < alike->count; i++) {
         uint32_t node = alike->nodes[i];
 
-        alike->fine[node] =
-            alike->part[node] == BY_PART_FIXED ? mix(~(uint64_t)node) : mix(kind_of(alike, node) + apart[node]);
+        alike->fine[node] = alike->part[node] == BY_PART_FIXED ? mix(~(uint64_t)node)
+                                                               : mix(kind_of(alike, node) + apart[node]);
     }
     do {
         refine(alike, alike->fine);

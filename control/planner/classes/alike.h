@@ -1,5 +1,5 @@
-/* Which nodes of a fabric look alike (colour refinement), and whether parts of it are equal. Used by
- * symmetry.c only. Each object belongs to one thread. */
+/* Which nodes of a fabric look alike (colour refinement), and whether parts of it are equal. Used
+ * by symmetry.c only. Each object belongs to one thread. */
 #ifndef BY_PLANNER_CLASSES_ALIKE_H
 #define BY_PLANNER_CLASSES_ALIKE_H
 
@@ -32,8 +32,8 @@ void by_alike_free(struct by_alike *alike);
 /* Sets the colours. Nodes with different values of `apart` (by node) are not alike. */
 void by_alike_colour(struct by_alike *alike, const uint32_t *apart);
 /* Whether the parts 1 to `parts` are equal, where fixed nodes correspond to themselves; sets
- * `twin`. Exact when it returns true: every link has been compared. Parts that are equal, but not in
- * the order of their nodes, may be missed. */
+ * `twin`. Exact when it returns true: every link has been compared. Parts that are equal, but not
+ * in the order of their nodes, may be missed. */
 bool by_alike_parts(struct by_alike *alike, uint32_t parts, const uint32_t *apart);
 
 #endif

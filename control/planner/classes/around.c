@@ -181,8 +181,8 @@ int by_around_find(struct by_around *around, const struct by_graph *graph, const
         }
     try_single(around, symmetry);
     free(inside);
-    if (around->bound.num == 0 || by_fraction_divide(around->bound, (struct by_fraction){graph->compute_count, 1},
-                                                     &around->each) != 0)
+    if (around->bound.num == 0 ||
+        by_fraction_divide(around->bound, (struct by_fraction){graph->compute_count, 1}, &around->each) != 0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
     return 0;

@@ -12,13 +12,13 @@
 struct by_around {
     const struct by_graph *graph;
     bool both_ways;
-    struct by_fraction bound; /* of the rate of all data, in the graph's unit */
-    struct by_fraction each;  /* the same for the data of one compute node */
-    bool *inside;             /* by node: the side of the tightest cut */
-    bool leaves;              /* data must leave that side, else enter it */
+    struct by_fraction bound;  /* of the rate of all data, in the graph's unit */
+    struct by_fraction each;   /* the same for the data of one compute node */
+    bool *inside;              /* by node: the side of the tightest cut */
+    bool leaves;               /* data must leave that side, else enter it */
     struct by_fraction across; /* bandwidth across the cut, in the graph's unit */
-    uint32_t part_count;      /* of the partition that proves the bound, 0 for none */
-    uint32_t *part;           /* by node: the number of its part; part_count for none */
+    uint32_t part_count;       /* of the partition that proves the bound, 0 for none */
+    uint32_t *part;            /* by node: the number of its part; part_count for none */
 };
 
 /* Finds the tightest of these bounds. Free after success and failure. */

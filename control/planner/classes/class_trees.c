@@ -13,8 +13,9 @@
 /* Edges of all trees of a plan by classes (count). */
 #define EDGES_MAX ((size_t)1 << 25)
 
-void by_class_trees_init(struct by_class_trees *grower, const struct by_routes *routes, const struct by_inner *inner,
-                    enum by_tree_use use, bool branching, struct by_tree_list *list)
+void by_class_trees_init(struct by_class_trees *grower, const struct by_routes *routes,
+                         const struct by_inner *inner, enum by_tree_use use, bool branching,
+                         struct by_tree_list *list)
 {
     uint32_t n = routes->graph->node_count;
 
@@ -109,8 +110,8 @@ static uint32_t list_route(struct by_class_trees *grower, const struct by_route 
 }
 
 /* Adds the edge of a level from part `from` to part `to`, at the places of the other levels. */
-static void add_between(struct by_class_trees *grower, const struct by_route *route, uint32_t level, uint32_t from,
-                        uint32_t to)
+static void add_between(struct by_class_trees *grower, const struct by_route *route, uint32_t level,
+                        uint32_t from, uint32_t to)
 {
     uint32_t count = list_route(grower, route, level, from, false, grower->nodes);
 

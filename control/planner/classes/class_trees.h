@@ -14,7 +14,8 @@ struct by_class_trees {
     const struct by_routes *routes;
     const struct by_inner *inner;
     enum by_tree_use use;
-    /* switches that multicast and aggregate are nodes of the trees, and join the parts around them */
+    /* switches that multicast and aggregate are nodes of the trees, and join the parts around
+     * them */
     bool branching;
     struct by_tree_list *list; /* receives the trees */
     /* private */
@@ -26,8 +27,9 @@ struct by_class_trees {
     uint32_t *nodes, *part;
 };
 
-void by_class_trees_init(struct by_class_trees *grower, const struct by_routes *routes, const struct by_inner *inner,
-                    enum by_tree_use use, bool branching, struct by_tree_list *list);
+void by_class_trees_init(struct by_class_trees *grower, const struct by_routes *routes,
+                         const struct by_inner *inner, enum by_tree_use use, bool branching,
+                         struct by_tree_list *list);
 void by_class_trees_free(struct by_class_trees *grower);
 /* Adds the trees of all ranks, each of `weight` (times its part of the data, with inner trees).
  * Returns 0, BY_ERANGE when a weight does not fit, or BY_ELIMIT when there are too many edges. */

@@ -13,8 +13,8 @@
 #include "control/base/fraction.h"
 #include "control/plan/tree_list.h"
 #include "control/planner/classes/around.h"
-#include "control/planner/classes/fold.h"
 #include "control/planner/classes/class_trees.h"
+#include "control/planner/classes/fold.h"
 #include "control/planner/classes/inner.h"
 #include "control/planner/classes/routes.h"
 #include "offload/base/errors.h"
@@ -42,6 +42,7 @@ struct classes_task {
     struct by_routes routes;
     struct by_around around; /* the bound */
     struct by_inner inner;   /* trees within one part of the innermost level */
+    by_inner_plan_fn *plan_part;
     bool both_ways;
     struct by_fraction rate; /* of each compute node's trees together, in the graph's unit */
 };
@@ -67,7 +68,8 @@ static int find_rate(struct classes_task *task, struct by_problem *problem)
 
         if (routes->factor[half] == 0 || (net->capacity[half] == 0 && routes->load[half] == 0))
             continue;
-        if (by_fraction_set((__int128)routes->load[half] * routes->factor[half], routes->copies, &load) != 0 ||
+        if (by_fraction_set((__int128)routes->load[half] * routes->factor[half], routes->copies, &load) !=
+                0 ||
             by_fraction_multiply(by_inner_load(&task->inner, half),
                                  (struct by_fraction){(int64_t)by_symmetry_order(task->symmetry), 1},
                                  &inner) != 0 ||
@@ -113,17 +115,17 @@ static int try_copies(struct classes_task *task, uint32_t copies, struct by_prob
     int error;
 
     by_routes_share(&task->routes, copies);
-    error = by_inner_make(&task->inner, &task->routes, task->around.each, problem);
+    error = by_inner_make(&task->inner, &task->routes, task->around.each, task->plan_part, problem);
     return error ? error : find_rate(task, problem);
 }
 
 /* What was best so far. */
-struct solution {
+struct classes_solution {
     struct by_fraction rate;
     uint32_t copies, turn[BY_ROTATIONS_MAX];
 };
 
-static void keep_better(const struct classes_task *task, struct solution *best)
+static void keep_better(const struct classes_task *task, struct classes_solution *best)
 {
     if (by_fraction_compare(task->rate, best->rate) <= 0)
         return;
@@ -137,7 +139,7 @@ static void keep_better(const struct classes_task *task, struct solution *best)
 static int solve(struct classes_task *task, struct by_problem *problem)
 {
     uint64_t edges = (uint64_t)task->routes.rank_count * task->graph->compute_count;
-    struct solution best = {.rate = {0, 1}};
+    struct classes_solution best = {.rate = {0, 1}};
     bool choice = has_choice(task), more = true;
     int error = 0;
 
@@ -224,7 +226,7 @@ static int grow_joined(struct classes_task *task, struct by_tree_list *list, str
     int error;
 
     by_routes_share(&task->routes, 1);
-    error = by_inner_make(&task->inner, &task->routes, task->around.each, problem);
+    error = by_inner_make(&task->inner, &task->routes, task->around.each, task->plan_part, problem);
     if (error)
         return error;
     while (more && !error && misses(task)) {
@@ -272,8 +274,8 @@ static int describe(struct classes_task *task, struct by_plan *plan, struct by_p
 }
 
 /* Makes trees whose nodes are compute nodes only, unless those of `list` are at least as good. */
-static int make_forwarded(struct classes_task *task, struct by_tree_list *list, struct by_rotations **rotations,
-                          struct by_problem *problem)
+static int make_forwarded(struct classes_task *task, struct by_tree_list *list,
+                          struct by_rotations **rotations, struct by_problem *problem)
 {
     struct by_fraction joined = task->rate;
     int error;
@@ -333,19 +335,23 @@ static int make(struct classes_task *task, struct by_plan *plan, struct by_probl
 }
 
 int by_classes_plan(const struct by_topology *topology, const struct by_plan_options *options,
-                    struct by_plan *plan, struct by_problem *problem)
+                    by_inner_plan_fn *plan_part, struct by_plan *plan, struct by_problem *problem)
 {
     unsigned way = by_collective_way(options->collective);
-    struct classes_task task = {.options = options, .both_ways = way == BY_DATA_BOTH, .rate = {0, 1}};
+    struct classes_task task = {
+        .options = options, .plan_part = plan_part, .both_ways = way == BY_DATA_BOTH, .rate = {0, 1}};
     int error;
 
-    if (by_collective_is_rooted(options->collective) || options->member || options->shares || options->fixed_k ||
-        options->loss.num > 0 || options->trees_max || options->latency_aware || options->ordered)
-        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
-                              "plans by classes are for allgather, reduce-scatter, allreduce and barrier of all "
-                              "compute nodes, without --shares, --fixed-k, --trees-max, --latency-aware and "
-                              "--ordered");
-    task.graph = by_graph_make_sparse(topology, way == BY_DATA_UP ? BY_DIRECTION_UP : BY_DIRECTION_DOWN, false);
+    if (by_collective_is_rooted(options->collective) || options->member || options->shares ||
+        options->fixed_k || options->loss.num > 0 || options->trees_max || options->latency_aware ||
+        options->ordered)
+        return by_problem_set(
+            problem, BY_EUNSUPPORTED, nowhere,
+            "plans by classes are for allgather, reduce-scatter, allreduce and barrier of all "
+            "compute nodes, without --shares, --fixed-k, --trees-max, --latency-aware and "
+            "--ordered");
+    task.graph =
+        by_graph_make_sparse(topology, way == BY_DATA_UP ? BY_DIRECTION_UP : BY_DIRECTION_DOWN, false);
     error = make(&task, plan, problem);
     by_routes_free(&task.routes);
     by_inner_free(&task.inner);

@@ -6,16 +6,18 @@
 #ifndef BY_PLANNER_CLASSES_CLASSES_H
 #define BY_PLANNER_CLASSES_CLASSES_H
 
+#include "control/planner/classes/inner.h"
 #include "control/planner/planner.h"
 
 /*
- * Fills a plan of allgather, reduce-scatter, allreduce or barrier, whose names, counts and `cut` are
- * set (planner.c). Each tree goes to the other parts by as few links between parts as possible, from
- * the outermost level to the innermost. Such trees reach the bound where the cuts around parts or
- * around single nodes are the narrowest; else the plan states both. Returns 0; BY_EUNSUPPORTED if
- * the fabric has no alike parts, or BY_ELIMIT, with `problem` filled.
+ * Fills a plan of allgather, reduce-scatter, allreduce or barrier, whose names, counts and `cut`
+ * are set (planner.c). Each tree goes to the other parts by as few links between parts as possible,
+ * from the outermost level to the innermost. Such trees reach the bound where the cuts around parts
+ * or around single nodes are the narrowest; else the plan states both. `plan_part` plans a single
+ * part. Returns 0; BY_EUNSUPPORTED if the fabric has no alike parts, or BY_ELIMIT, with `problem`
+ * filled.
  */
 int by_classes_plan(const struct by_topology *topology, const struct by_plan_options *options,
-                    struct by_plan *plan, struct by_problem *problem);
+                    by_inner_plan_fn *plan_part, struct by_plan *plan, struct by_problem *problem);
 
 #endif

@@ -46,8 +46,8 @@ int by_fold_weight(const struct by_tree_list *list, const struct by_routes *rout
 
         if (load[half] == 0)
             continue;
-        error = by_fraction_set((__int128)net->capacity[half] * k, (__int128)load[half] * routes->factor[half],
-                                &most);
+        error = by_fraction_set((__int128)net->capacity[half] * k,
+                                (__int128)load[half] * routes->factor[half], &most);
         if (!error && (weight->num == 0 || by_fraction_compare(most, *weight) < 0))
             *weight = most;
     }
@@ -55,7 +55,8 @@ int by_fold_weight(const struct by_tree_list *list, const struct by_routes *rout
     return error;
 }
 
-/* The switch of a tree that joins parts and is moved by the fewest levels; the root if there is none. */
+/* The switch of a tree that joins parts and is moved by the fewest levels; the root if there is
+ * none. */
 static uint32_t find_join(const struct by_tree_list *list, const struct by_tree *tree,
                           const struct by_routes *routes)
 {
@@ -165,7 +166,8 @@ static int64_t remove_rotations(const struct by_tree_list *list, struct by_rotat
     return factor;
 }
 
-int64_t by_fold_trees(struct by_tree_list *list, const struct by_routes *routes, struct by_rotations *rotations)
+int64_t by_fold_trees(struct by_tree_list *list, const struct by_routes *routes,
+                      struct by_rotations *rotations)
 {
     uint32_t n = rotations->node_count;
     struct rooting work;

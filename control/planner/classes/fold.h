@@ -17,6 +17,7 @@ int by_fold_weight(const struct by_tree_list *list, const struct by_routes *rout
  * Roots each tree at the switch that joins its outermost parts, and removes the rotations that then
  * leave every tree as it is. Returns by how much the weights have to be multiplied.
  */
-int64_t by_fold_trees(struct by_tree_list *list, const struct by_routes *routes, struct by_rotations *rotations);
+int64_t by_fold_trees(struct by_tree_list *list, const struct by_routes *routes,
+                      struct by_rotations *rotations);
 
 #endif

@@ -6,9 +6,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
-#include "control/planner/planner.h"
 #include "offload/base/errors.h"
-#include "offload/wire/types.h"
 
 static const struct by_place nowhere = {0, 0};
 
@@ -91,8 +89,8 @@ static int weigh(struct by_inner *inner, const struct by_graph *graph, bool both
             struct by_path path = by_plan_edge(plan, tree, j);
 
             for (uint32_t k = 1; k < path.node_count; k++) {
-                uint32_t half = by_mesh_find(graph->net, inner->whole[path.nodes[k - 1]],
-                                             inner->whole[path.nodes[k]]);
+                uint32_t half =
+                    by_mesh_find(graph->net, inner->whole[path.nodes[k - 1]], inner->whole[path.nodes[k]]);
 
                 if (by_fraction_add(inner->load[half], *part, &inner->load[half]) != 0 ||
                     (both && by_fraction_add(inner->load[half ^ 1], *part, &inner->load[half ^ 1]) != 0))
@@ -104,9 +102,8 @@ static int weigh(struct by_inner *inner, const struct by_graph *graph, bool both
 }
 
 int by_inner_make(struct by_inner *inner, const struct by_routes *routes, struct by_fraction each,
-                  struct by_problem *problem)
+                  by_inner_plan_fn *plan_part, struct by_problem *problem)
 {
-    struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLGATHER, .root = -1};
     struct by_topology *part;
     int error;
 
@@ -116,7 +113,7 @@ int by_inner_make(struct by_inner *inner, const struct by_routes *routes, struct
         return 0;
     error = make_part(inner, routes, each, &part, problem);
     if (!error) {
-        error = by_plan_make(part, &options, &inner->plan, problem);
+        error = plan_part(part, &inner->plan, problem);
         by_topology_free(part);
     }
     if (error)

@@ -10,6 +10,11 @@
 #include "control/plan/plan.h"
 #include "control/planner/classes/routes.h"
 
+/* Plans an allgather of a fabric whose switches only forward. Returns 0 and a plan that the caller
+ * frees, or a negative BY_E* with `problem` filled. */
+typedef int by_inner_plan_fn(const struct by_topology *topology, struct by_plan **plan,
+                             struct by_problem *problem);
+
 /* All zero before it is made. */
 struct by_inner {
     struct by_plan *plan;      /* NULL where a part has one compute node */
@@ -19,10 +24,10 @@ struct by_inner {
     struct by_fraction *load;  /* by half of the graph's net: parts of the data of single roots */
 };
 
-/* Makes the trees; `each` is the wanted rate of each compute node of the whole fabric. BY_EUNSUPPORTED
- * with `problem` filled if the routes leave too little to connect a part. */
+/* Makes the trees; `each` is the wanted rate of each compute node of the whole fabric.
+ * BY_EUNSUPPORTED with `problem` filled if the routes leave too little to connect a part. */
 int by_inner_make(struct by_inner *inner, const struct by_routes *routes, struct by_fraction each,
-                  struct by_problem *problem);
+                  by_inner_plan_fn *plan_part, struct by_problem *problem);
 void by_inner_free(struct by_inner *inner);
 static inline struct by_fraction by_inner_load(const struct by_inner *inner, uint32_t half)
 {

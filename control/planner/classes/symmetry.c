@@ -12,7 +12,7 @@
  * sets. */
 #define KINDS_MAX 6u
 
-struct kind {
+struct symmetry_kind {
     uint64_t colour;
     uint32_t count;
 };
@@ -22,13 +22,13 @@ struct symmetry_search {
     struct by_symmetry *symmetry;
     struct by_alike alike;
     uint32_t kind_count;
-    struct kind kinds[KINDS_MAX];
+    struct symmetry_kind kinds[KINDS_MAX];
     uint32_t *stack;
 };
 
 static int compare_kinds(const void *a, const void *b)
 {
-    const struct kind *x = a, *y = b;
+    const struct symmetry_kind *x = a, *y = b;
 
     if (x->count != y->count)
         return x->count < y->count ? -1 : 1;
@@ -51,7 +51,7 @@ static bool find_kinds(struct symmetry_search *search)
         if (at == KINDS_MAX)
             return false;
         if (at == search->kind_count)
-            search->kinds[search->kind_count++] = (struct kind){alike->colour[node], 0};
+            search->kinds[search->kind_count++] = (struct symmetry_kind){alike->colour[node], 0};
         search->kinds[at].count++;
     }
     qsort(search->kinds, search->kind_count, sizeof(*search->kinds), compare_kinds);

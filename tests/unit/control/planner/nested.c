@@ -68,7 +68,8 @@ static void make_part(struct nested *made, struct by_prng *prng)
 /* Copies all that is made, and links the same nodes of each copy to new switches. */
 static void copy_parts(struct nested *made, struct by_prng *prng)
 {
-    uint32_t copies = 2 + (uint32_t)by_prng_below(prng, 3), nodes = made->node_count, links = made->link_count;
+    uint32_t copies = 2 + (uint32_t)by_prng_below(prng, 3), nodes = made->node_count,
+             links = made->link_count;
     uint32_t switches = 1 + (uint32_t)by_prng_below(prng, 3);
 
     for (uint32_t copy = 1; copy < copies; copy++) {

@@ -183,18 +183,24 @@ static void presets_of_alike_parts_reach_the_bound(void **state)
         const char *preset, *capable, *parameters[6];
         uint64_t images; /* of the trees of an allgather */
     } cases[] = {
-        {"h100", "all", {"8", "8"}, 64},        {"a100", "none", {"8", "8"}, 64},
-        {"mi250", "none", {"8", "16"}, 8},      {"rail", "none", {"8", "8"}, 64},
-        {"rail", "all", {"8", "8"}, 64},        {"leafspine", "none", {"8", "4", "8"}, 64},
-        {"leafspine", "all", {"8", "3", "8"}, 64}, {"fattree", "all", {"8"}, 128},
-        {"twobox", "all", {"5", "20", "2", "3"}, 15}, {"star", "all", {"9"}, 9},
+        {"h100", "all", {"8", "8"}, 64},
+        {"a100", "none", {"8", "8"}, 64},
+        {"mi250", "none", {"8", "16"}, 8},
+        {"rail", "none", {"8", "8"}, 64},
+        {"rail", "all", {"8", "8"}, 64},
+        {"leafspine", "none", {"8", "4", "8"}, 64},
+        {"leafspine", "all", {"8", "3", "8"}, 64},
+        {"fattree", "all", {"8"}, 128},
+        {"twobox", "all", {"5", "20", "2", "3"}, 15},
+        {"star", "all", {"9"}, 9},
     };
     static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,
                                            BY_COLLECTIVE_ALLREDUCE, BY_COLLECTIVE_BARRIER};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct by_topology *topology = rig_preset_list(cases[i].preset, cases[i].capable, cases[i].parameters);
+        struct by_topology *topology =
+            rig_preset_list(cases[i].preset, cases[i].capable, cases[i].parameters);
 
         for (size_t j = 0; j < 4; j++) {
             struct by_plan *plan = by_classes(topology, collectives[j]);
@@ -342,12 +348,14 @@ static void a_host_for_a_switch(json_t *plan)
 
 static void a_node_twice(json_t *plan)
 {
-    json_array_append_new(json_object_get(rotation(plan, 0), "cycles"), json_pack("[sss]", "host0", "host3", "host6"));
+    json_array_append_new(json_object_get(rotation(plan, 0), "cycles"),
+                          json_pack("[sss]", "host0", "host3", "host6"));
 }
 
 static void an_unknown_node(json_t *plan)
 {
-    json_array_set_new(json_array_get(json_object_get(rotation(plan, 0), "cycles"), 0), 0, json_string("nobody"));
+    json_array_set_new(json_array_get(json_object_get(rotation(plan, 0), "cycles"), 0), 0,
+                       json_string("nobody"));
 }
 
 /* Moves hosts under one leaf only: no exchange with the rotation of leaves. */
