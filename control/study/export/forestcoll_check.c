@@ -12,6 +12,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/base/xml.h"
+#include "control/fabric/names.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -496,10 +497,12 @@ static int check_on_topology(const struct by_forestcoll *forest, const struct by
     struct wire *wires = by_alloc(topology->arc_count, sizeof(*wires));
     int64_t *node_of = by_alloc(forest->name_count, sizeof(*node_of));
     uint32_t count = make_wires(topology, wires);
+    struct by_names *names = by_names_new(topology);
     int error = 0;
 
     for (uint32_t i = 0; i < forest->name_count; i++)
-        node_of[i] = by_topology_find(topology, forest->names[i]);
+        node_of[i] = by_names_find(names, forest->names[i], strlen(forest->names[i]));
+    by_names_free(names);
     if (report->rank_count != by_topology_compute_count(topology))
         error =
             by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},

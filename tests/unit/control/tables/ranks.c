@@ -11,6 +11,7 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/members.h"
+#include "control/fabric/preset/preset.h"
 #include "control/planner/planner.h"
 #include "control/tables/traffic.h"
 #include "offload/base/errors.h"
@@ -209,6 +210,37 @@ static void jobs_that_do_not_fit_together_are_refused(void **state)
     by_topology_free(leaves);
 }
 
+/* Lowers a job without plans on a ring; returns the error. */
+static int lower_ring(const char *hosts, struct by_problem *problem)
+{
+    const char *texts[BY_PRESET_PARAMETERS_MAX] = {hosts};
+    struct by_lower_options options = {0};
+    struct by_lower_job job = {.job = 1};
+    struct by_topology *topology = NULL;
+    struct by_lowering *lowering = NULL;
+    int error;
+
+    assert_int_equal(by_preset_make(by_preset_find("ring"), texts, NULL, &topology, problem), 0);
+    error = by_lower(topology, &job, 1, &options, &lowering, problem);
+    assert_null(lowering);
+    by_topology_free(topology);
+    return error;
+}
+
+/* Every rank is a node, so a fabric of at most 65,534 nodes has no rank beyond 16 bits either. */
+static void a_fabric_with_more_nodes_than_16_bits_number_is_refused(void **state)
+{
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(lower_ring("65535", &problem), BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "the fabric has 65535 nodes; a table can name at most 65534"));
+    assert_int_equal(lower_ring("102400", &problem), BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "the fabric has 102400 nodes; a table can name at most 65534"));
+    assert_int_equal(lower_ring("65534", &problem), BY_EINVAL); /* no limit, but no plan */
+    assert_non_null(strstr(problem.text, "has no plan"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +248,7 @@ int main(void)
         cmocka_unit_test(predicted_bytes_are_those_of_the_ranks_alone),
         cmocka_unit_test(a_compute_node_that_forwards_is_a_switch),
         cmocka_unit_test(jobs_that_do_not_fit_together_are_refused),
+        cmocka_unit_test(a_fabric_with_more_nodes_than_16_bits_number_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
