@@ -7,5 +7,6 @@ control_SRC += \
 	control/planner/replan/repair_move.c \
 	control/planner/replan/repair_tree.c \
 	control/planner/replan/replan.c \
+	control/planner/replan/replan_anew.c \
 	control/planner/replan/replan_read.c \
 	control/planner/replan/replan_write.c

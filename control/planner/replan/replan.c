@@ -26,13 +26,6 @@
  * cost of full links. */
 #define WAYS_MAX 4u
 
-/* Allreduce trees that miss the bound are planned again on fabrics of so many nodes (count): the
- * exact programs of larger ones take longer than a repair may. */
-#define ANEW_NODES_MAX 64u
-
-/* The shortest time limit of a plan (seconds). */
-#define SECONDS_LEAST 1e-9
-
 static const struct by_place nowhere = {0, 0};
 
 static int refuse_range(struct by_problem *problem)
@@ -344,124 +337,6 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
     return BY_EUNSUPPORTED;
 }
 
-/* Makes a plan from scratch, after a repair failed to keep the order or took too long. */
-static int plan_anew(struct by_replan_job *job, double time_limit_s, struct by_replan_report *report,
-                     struct by_problem *problem)
-{
-    struct by_plan_options options = {.collective = job->from->collective,
-                                      .root = job->plan->root,
-                                      .in_network = job->in_network,
-                                      .time_limit_s = time_limit_s,
-                                      .ordered = job->from->ordered};
-    struct by_plan *made;
-    int error = by_plan_make(job->topology, &options, &made, problem);
-
-    if (error)
-        return error;
-    by_plan_free(job->plan);
-    job->plan = made;
-    *report = (struct by_replan_report){.trees_before = job->from->tree_count,
-                                        .trees_gone = job->from->tree_count,
-                                        .trees_new = made->tree_count,
-                                        .anew = true,
-                                        .late = made->hurried};
-    report->optimal = by_fraction_compare(made->achieved, made->optimum) == 0;
-    for (uint32_t i = 0; i < made->tree_count; i++) {
-        report->entries++;
-        for (uint32_t e = 0; e < made->trees[i].edge_count; e++)
-            report->entries += by_paths_hops(&made->paths, made->edges[made->trees[i].first_edge + e]);
-    }
-    report->entries_changed = report->entries;
-    return 0;
-}
-
-static bool few_stay(const struct by_replan_job *job, const struct by_replan_report *report)
-{
-    return 4 * report->trees_kept < job->from->tree_count;
-}
-
-/* The time until the deadline, at least SECONDS_LEAST; 0 without a deadline. */
-static double seconds_left(double deadline)
-{
-    double left = deadline - by_plan_clock();
-
-    return deadline <= 0 ? 0 : left > SECONDS_LEAST ? left : SECONDS_LEAST;
-}
-
-/* Whether a plan made without the old one is better than the repaired one. */
-typedef bool is_better(const struct by_replan_job *job, const struct by_plan *repaired,
-                       const struct by_replan_report *of_repair);
-
-/* Where some trees became too high, new ones may be better: if they are as fast, and lower by a
- * third. Where few trees could stay, any gain is enough. */
-static bool is_lower(const struct by_replan_job *job, const struct by_plan *repaired,
-                     const struct by_replan_report *of_repair)
-{
-    uint32_t n = job->topology->node_count, height = by_plan_heights(repaired, n).max;
-    uint32_t wanted = few_stay(job, of_repair) ? height - 1 : (2 * height - 1) / 3;
-
-    return by_fraction_compare(job->plan->achieved, repaired->achieved) >= 0 &&
-           by_plan_heights(job->plan, n).max <= wanted;
-}
-
-/* Whether running calls can move to the new trees: not to pairs, and not to more than twice as many
- * trees, because the old plan may have been limited to few and plans do not record such a limit. */
-static bool is_alike(const struct by_replan_job *job)
-{
-    bool directed = by_replan_is_shared(job) || by_replan_is_rooted(job);
-
-    for (uint32_t i = 0; i < job->plan->tree_count && !job->pairs && !directed; i++)
-        if (job->plan->trees[i].use == BY_TREE_UP)
-            return false;
-    return job->plan->tree_count / 2 <= job->from->tree_count;
-}
-
-/* Where repaired trees miss the bound, new ones may be faster. */
-static bool is_faster(const struct by_replan_job *job, const struct by_plan *repaired,
-                      const struct by_replan_report *of_repair)
-{
-    (void)of_repair;
-    return by_fraction_compare(job->plan->achieved, repaired->achieved) > 0 && is_alike(job);
-}
-
-/* Before lower rates are tried, and `repaired` has no trees: new ones that reach the bound are the
- * fastest. */
-static bool is_fastest(const struct by_replan_job *job, const struct by_plan *repaired,
-                       const struct by_replan_report *of_repair)
-{
-    (void)of_repair;
-    return by_fraction_compare(job->plan->achieved, repaired->optimum) == 0 && is_alike(job);
-}
-
-/* Takes a plan made without the old one if it is better. Returns whether it does. */
-static bool plan_better(struct by_replan_job *job, is_better *better, struct by_replan_report *report)
-{
-    struct by_plan *repaired = job->plan;
-    struct by_replan_report of_repair = *report;
-    struct by_problem ignored = {0};
-
-    job->plan = by_alloc(1, sizeof(*job->plan));
-    job->plan->root = repaired->root;
-    if (plan_anew(job, seconds_left(job->repair.deadline), report, &ignored) == 0 && !job->plan->hurried &&
-        better(job, repaired, &of_repair)) {
-        by_plan_free(repaired);
-        return true;
-    }
-    by_plan_free(job->plan);
-    job->plan = repaired;
-    *report = of_repair;
-    return false;
-}
-
-/* Whether a plan made without the old one may be faster, and takes no longer than it may. */
-static bool may_be_faster(const struct by_replan_job *job, const struct by_replan_report *report)
-{
-    return !job->keep && !report->optimal && !job->from->ordered &&
-           by_fraction_compare(job->from->achieved, job->from->optimum) == 0 &&
-           (by_replan_is_shared(job) || by_replan_is_rooted(job) ||
-            job->topology->node_count <= ANEW_NODES_MAX);
-}
-
 /* Tries the bound in several ways, then lower rates. These include the old plan's rate, which
  * always succeeds if nothing was lost. */
 static int repair_trees(struct by_replan_job *job, struct by_replan_report *report,
@@ -484,8 +359,8 @@ static int repair_trees(struct by_replan_job *job, struct by_replan_report *repo
         }
         if (error == BY_EUNSUPPORTED)
             error = try_rate(job, tries[i], i == 0 ? WAYS_MAX : 1, report);
-        if (error == BY_EUNSUPPORTED && i == 0 && may_be_faster(job, report)) {
-            report->slow = plan_better(job, is_fastest, report);
+        if (error == BY_EUNSUPPORTED && i == 0 && by_replan_may_be_faster(job, report)) {
+            report->slow = by_replan_better(job, BY_REPLAN_FASTEST, report);
             error = report->slow ? 0 : error;
         }
     }
@@ -554,14 +429,14 @@ static int replan(const struct by_topology *before, const struct by_plan *from,
         error = repair_trees(&job, report, problem);
     }
     if (error == BY_EUNSUPPORTED && from->ordered && job.plan->cut_count > 0)
-        error = plan_anew(&job, seconds_left(job.repair.deadline), report, problem);
+        error = by_replan_anew(&job, by_replan_seconds_left(job.repair.deadline), report, problem);
     else if (error == BY_ETIMEDOUT)
-        error = plan_anew(&job, SECONDS_LEAST, report, problem);
-    else if (error == 0 && !report->anew && may_be_faster(&job, report))
-        report->slow = plan_better(&job, is_faster, report);
+        error = by_replan_anew(&job, BY_REPLAN_SECONDS_LEAST, report, problem);
+    else if (error == 0 && !report->anew && by_replan_may_be_faster(&job, report))
+        report->slow = by_replan_better(&job, BY_REPLAN_FASTER, report);
     if (error == 0 && !report->anew && job.repair.high &&
-        (by_replan_is_shared(&job) || few_stay(&job, report)))
-        report->high = plan_better(&job, is_lower, report);
+        (by_replan_is_shared(&job) || by_replan_few_stay(&job, report)))
+        report->high = by_replan_better(&job, BY_REPLAN_LOWER, report);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
     by_repair_end(&job.repair);

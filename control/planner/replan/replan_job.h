@@ -1,5 +1,5 @@
 /* The shared state of a re-plan: replan.c chooses rates and ways, replan_write.c makes a plan of
- * the repaired trees. Each job belongs to one thread. */
+ * the repaired trees, replan_anew.c one without the old trees. Each job belongs to one thread. */
 #ifndef BY_PLANNER_REPLAN_REPLAN_JOB_H
 #define BY_PLANNER_REPLAN_REPLAN_JOB_H
 
@@ -42,6 +42,27 @@ static inline bool by_replan_goes_up(const struct by_replan_job *job)
     return by_collective_way(job->from->collective) == BY_DATA_UP;
 }
 
+/* The shortest time limit of a plan (seconds). */
+#define BY_REPLAN_SECONDS_LEAST 1e-9
+
+/* What a plan made without the old one must be, to take the place of the repaired one. */
+enum by_replan_way {
+    BY_REPLAN_FASTEST, /* at the bound, when there are no repaired trees */
+    BY_REPLAN_FASTER,
+    BY_REPLAN_LOWER /* by a third, at the same rate */
+};
+
+/* Makes a plan from scratch, after a repair failed to keep the order or took too long. */
+int by_replan_anew(struct by_replan_job *job, double time_limit_s, struct by_replan_report *report,
+                   struct by_problem *problem);
+/* Takes a plan made without the old one if it is better. Returns whether it does. */
+bool by_replan_better(struct by_replan_job *job, enum by_replan_way way, struct by_replan_report *report);
+/* Whether a plan made without the old one may be faster, and takes no longer than it may. */
+bool by_replan_may_be_faster(const struct by_replan_job *job, const struct by_replan_report *report);
+/* Whether less than a quarter of the trees stayed. */
+bool by_replan_few_stay(const struct by_replan_job *job, const struct by_replan_report *report);
+/* The time until the deadline, at least BY_REPLAN_SECONDS_LEAST; 0 without a deadline. */
+double by_replan_seconds_left(double deadline);
 /*
  * Writes the repaired trees to the plan of `job`, whose rate is 1/`slower` of the bound, and the
  * changes to `report`. BY_EUNSUPPORTED if they violate a limit or the order, BY_ERANGE if a weight
