@@ -90,6 +90,8 @@ void by_cli_replan_people(FILE *stream, const struct by_cli_from *from, const st
         fputs("  the time limit passed before the trees were repaired, so all trees are new\n", stream);
     else if (report->anew && report->high)
         fputs("  repaired trees are too high, so all trees are planned again\n", stream);
+    else if (report->anew && report->many)
+        fputs("  repaired trees are too many, so all trees are planned again\n", stream);
     else if (report->anew && report->slow)
         fputs("  repaired trees are slower than new ones, so all trees are planned again\n", stream);
     else if (report->anew)

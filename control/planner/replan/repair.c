@@ -15,8 +15,8 @@
 /* Trees that overload another link in the place of one that they cannot leave otherwise (count). */
 #define PUSHES_MAX 32u
 
-/* Trees of this height are low enough (hops). */
-#define LOW_HOPS 8u
+/* Trees may be so much higher than the old ones (hops): the detour over one more host. */
+#define HIGHER_HOPS 2u
 
 /* Splits `amount` from tree `number`, which is being repaired, into a copy at the end of the list.
  * The copy's loose branches are attached when the copy is processed. */
@@ -310,8 +310,9 @@ bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
     repair->work->trees_max = trees->count + trees->count / 32 + 4;
     if (!right || !remove_overloads(repair, trees))
         return false;
-    limit = repair->work->height + repair->work->height / 4;
-    limit = limit > LOW_HOPS ? limit : LOW_HOPS;
+    limit = repair->work->height / 4 > HIGHER_HOPS ? repair->work->height / 4 : HIGHER_HOPS;
+    limit += repair->work->height;
+    limit = limit > repair->low_hops ? limit : repair->low_hops;
     repair->low = true;
     for (uint32_t i = 0; i < trees->count && !by_plan_late(repair->deadline); i++)
         if (trees->trees[i].high > limit)
@@ -319,6 +320,6 @@ bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
     repair->high = false;
     for (uint32_t i = 0; i < trees->count; i++)
         repair->high |=
-            2 * trees->trees[i].high > 3 * repair->work->height && trees->trees[i].high > LOW_HOPS;
+            2 * trees->trees[i].high > 3 * repair->work->height && trees->trees[i].high > repair->low_hops;
     return true;
 }

@@ -2,8 +2,9 @@
  * root where links have room. See repair_work.h. */
 #include "control/planner/replan/repair_work.h"
 
-/* Moves of one tree (count). */
-#define MOVES_MAX 16u
+/* Moves of one tree (count): so many, and one for each so many of its nodes. */
+#define MOVES_MAX  16u
+#define NODES_MOVE 8u
 
 /* Detaches the branch at `node`. */
 static void detach(struct repair_work *work, uint32_t node)
@@ -45,8 +46,9 @@ static bool shorten(struct repair_work *work)
 
         next = work->repair->path[work->path[node]].from;
         detach(work, node);
+        work->enough[node] = 0; /* not any place, but the lowest */
         place = by_repair_find(work, node);
-        if (place.amount >= work->amount && place.start == node && place.high < depth) {
+        if (place.amount >= work->amount && place.high < depth) {
             by_repair_hang(work, node, &place);
             return true;
         }
@@ -59,6 +61,7 @@ static bool shorten(struct repair_work *work)
 void by_repair_lower(struct repair_work *work, struct by_repaired *tree, uint32_t limit)
 {
     bool changed = false, whole = true;
+    uint32_t moves_max = MOVES_MAX + tree->edge_count / NODES_MOVE;
 
     by_repair_read(work, tree, false);
     if (work->loose_count > 0 || work->changed) {
@@ -69,7 +72,7 @@ void by_repair_lower(struct repair_work *work, struct by_repaired *tree, uint32_
     if (tree->high <= limit)
         return;
     work->simple = false; /* nodes may move more than once */
-    for (uint32_t moves = 0; moves < MOVES_MAX && work->depth[farthest(work)] > limit && shorten(work);
+    for (uint32_t moves = 0; moves < moves_max && work->depth[farthest(work)] > limit && shorten(work);
          moves++)
         changed = true;
     by_repair_prune(work);

@@ -26,6 +26,12 @@
  * cost of full links. */
 #define WAYS_MAX 4u
 
+/* Trees of so few hops are never too high. On fabrics of more compute nodes a plan made without the
+ * old one, to compare heights, takes longer than it is worth, and so where it is not taken. */
+#define LOW_HOPS       2u
+#define LOW_HOPS_LARGE 8u
+#define LOW_NODES_MAX  512u
+
 static const struct by_place nowhere = {0, 0};
 
 static int refuse_range(struct by_problem *problem)
@@ -196,6 +202,7 @@ static int find_bound(struct by_replan_job *job, struct by_problem *problem)
         p = bound.den;
         q = need = bound.num;
     }
+    job->k = need;
     job->units = common_units(units, need);
     if (!error &&
         (by_fraction_multiply(bound, graph->unit, &plan->optimum) != 0 ||
@@ -372,6 +379,18 @@ static int repair_trees(struct by_replan_job *job, struct by_replan_report *repo
     return error ? refuse_range(problem) : 0;
 }
 
+/* Takes new trees where the repaired ones are much too high or too many. */
+static void make_leaner(struct by_replan_job *job, struct by_replan_report *report)
+{
+    bool many = by_replan_may_be_fewer(job);
+
+    job->repair.high &= by_replan_is_shared(job) || by_replan_few_stay(job, report);
+    if ((!many && !job->repair.high) || !by_replan_better(job, BY_REPLAN_LEANER, report))
+        return;
+    report->many = many;
+    report->high = !many;
+}
+
 static int replan(const struct by_topology *before, const struct by_plan *from,
                   const struct by_topology *topology, bool in_network, double time_limit_s,
                   struct by_plan **plan, struct by_replan_report *report, bool keep,
@@ -403,6 +422,7 @@ static int replan(const struct by_topology *before, const struct by_plan *from,
     job.repair.deadline = job.graph->net->deadline = time_limit_s > 0 ? start + time_limit_s : 0;
     job.repair.graph = job.graph;
     job.repair.capacity = job.capacity;
+    job.repair.low_hops = keep || job.plan->compute_count > LOW_NODES_MAX ? LOW_HOPS_LARGE : LOW_HOPS;
     job.repair.from = from;
     job.repair.now = job.now;
     job.repair.fate = job.fate;
@@ -434,9 +454,8 @@ static int replan(const struct by_topology *before, const struct by_plan *from,
         error = by_replan_anew(&job, BY_REPLAN_SECONDS_LEAST, report, problem);
     else if (error == 0 && !report->anew && by_replan_may_be_faster(&job, report))
         report->slow = by_replan_better(&job, BY_REPLAN_FASTER, report);
-    if (error == 0 && !report->anew && job.repair.high &&
-        (by_replan_is_shared(&job) || by_replan_few_stay(&job, report)))
-        report->high = by_replan_better(&job, BY_REPLAN_LOWER, report);
+    if (error == 0 && !report->anew)
+        make_leaner(&job, report);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
     by_repair_end(&job.repair);

@@ -16,11 +16,12 @@ struct by_replan_report {
     uint32_t trees_changed; /* some edges changed */
     uint32_t trees_new;     /* split off from changed trees */
     uint32_t trees_gone;    /* trees whose root is lost */
-    bool anew;              /* made without the old plan: no ordered repair, no time, `high` or `slow` */
-    bool high;              /* the repaired trees were too high */
-    bool slow;              /* the repaired trees missed the bound, and new ones are faster */
-    bool late;              /* there was no time to repair the trees */
-    uint64_t entries;       /* (tree, node) pairs of the new plan: table entries, relays included */
+    bool anew;        /* made without the old plan: no ordered repair, no time, `high`, `many` or `slow` */
+    bool high;        /* the repaired trees were too high */
+    bool many;        /* the repaired trees were too many */
+    bool slow;        /* the repaired trees missed the bound, and new ones are faster */
+    bool late;        /* there was no time to repair the trees */
+    uint64_t entries; /* (tree, node) pairs of the new plan: table entries, relays included */
     uint64_t entries_changed;
     bool optimal; /* the bound is reached; else the loss is plan->optimum / plan->achieved */
     double seconds;

@@ -11,6 +11,10 @@
  * exact programs of larger ones take longer than a repair may. */
 #define ANEW_NODES_MAX 64u
 
+/* A repair may leave 11 trees for each 10 of a plan that is made without the old one. */
+#define MORE_TREES_NUM 11u
+#define MORE_TREES_DEN 10u
+
 int by_replan_anew(struct by_replan_job *job, double time_limit_s, struct by_replan_report *report,
                    struct by_problem *problem)
 {
@@ -98,8 +102,18 @@ static bool is_fastest(const struct by_replan_job *job, const struct by_plan *re
     return by_fraction_compare(job->plan->achieved, repaired->optimum) == 0 && is_alike(job);
 }
 
+/* Where repaired trees are too high or too many, new ones may be better. */
+static bool is_leaner(const struct by_replan_job *job, const struct by_plan *repaired,
+                      const struct by_replan_report *of_repair)
+{
+    if (job->repair.high && is_lower(job, repaired, of_repair))
+        return true;
+    return by_fraction_compare(job->plan->achieved, repaired->achieved) >= 0 && is_alike(job) &&
+           (uint64_t)MORE_TREES_DEN * repaired->tree_count > (uint64_t)MORE_TREES_NUM * job->plan->tree_count;
+}
+
 static is_better *const better_by[] = {
-    [BY_REPLAN_FASTEST] = is_fastest, [BY_REPLAN_FASTER] = is_faster, [BY_REPLAN_LOWER] = is_lower};
+    [BY_REPLAN_FASTEST] = is_fastest, [BY_REPLAN_FASTER] = is_faster, [BY_REPLAN_LEANER] = is_leaner};
 
 bool by_replan_better(struct by_replan_job *job, enum by_replan_way way, struct by_replan_report *report)
 {
@@ -120,10 +134,29 @@ bool by_replan_better(struct by_replan_job *job, enum by_replan_way way, struct 
     return false;
 }
 
-bool by_replan_may_be_faster(const struct by_replan_job *job, const struct by_replan_report *report)
+/* Whether a plan made without the old one takes no longer than it may, and the old one has no
+ * promises that are unknown to it. */
+static bool may_be_better(const struct by_replan_job *job)
 {
-    return !job->keep && !report->optimal && !job->from->ordered &&
+    return !job->keep && !job->from->ordered &&
            by_fraction_compare(job->from->achieved, job->from->optimum) == 0 &&
            (by_replan_is_shared(job) || by_replan_is_rooted(job) ||
             job->topology->node_count <= ANEW_NODES_MAX);
+}
+
+bool by_replan_may_be_faster(const struct by_replan_job *job, const struct by_replan_report *report)
+{
+    return !report->optimal && may_be_better(job);
+}
+
+/* A plan has at least one tree for each root. Where the least k is the old one, a new plan has
+ * about as many trees as the old one: it is not made to count them. */
+bool by_replan_may_be_fewer(const struct by_replan_job *job)
+{
+    bool shared = by_replan_is_shared(job);
+    uint64_t limit = shared ? job->plan->compute_count : 1, old = job->from->tree_count;
+
+    limit = (!shared || job->k == job->from->k) && limit < old ? old : limit;
+    return (uint64_t)MORE_TREES_DEN * job->plan->tree_count > MORE_TREES_NUM * limit &&
+           job->from->trees_max == 0 && may_be_better(job);
 }

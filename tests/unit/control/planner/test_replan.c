@@ -249,7 +249,7 @@ static bool compare_with_fresh(const struct by_topology *whole, const struct by_
 static const struct {
     const char *name, *capable, *sizes[4];
     unsigned collective, links; /* every so-many-th link is lost */
-    const char *node;           /* a switch that is lost */
+    const char *node;           /* that is lost */
 } at_scale[] = {
     {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLGATHER, 7, "spine2"},
     {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLREDUCE, 0, "spine2"},
@@ -266,6 +266,13 @@ static const struct {
     {"rail", "all", {"32", "8"}, BY_COLLECTIVE_ALLGATHER, 0, "rail0"},
     {"fattree", "none", {"8"}, BY_COLLECTIVE_ALLGATHER, 29, NULL},
     {"random", "none", {"64", "8", "120"}, BY_COLLECTIVE_ALLGATHER, 37, NULL},
+    {"a100", "none", {"8"}, BY_COLLECTIVE_ALLGATHER, 5, "gpu50"},
+    {"hypercube", "none", {"6"}, BY_COLLECTIVE_ALLGATHER, 41, "host13"},
+    {"hypercube", "none", {"7"}, BY_COLLECTIVE_REDUCE_SCATTER, 101, "host3"},
+    {"regular", "none", {"64", "4"}, BY_COLLECTIVE_ALLGATHER, 29, "host50"},
+    {"torus", "none", {"8x8"}, BY_COLLECTIVE_ALLGATHER, 31, "host50"},
+    {"ring", "none", {"16"}, BY_COLLECTIVE_ALLGATHER, 5, "host3"},
+    {"dragonfly", "none", {"5", "4", "2"}, BY_COLLECTIVE_ALLGATHER, 7, "host9"},
 };
 
 static void at_scale_a_loss_costs_neither_height_nor_trees(void **state)
