@@ -320,6 +320,6 @@ bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
     repair->high = false;
     for (uint32_t i = 0; i < trees->count; i++)
         repair->high |=
-            2 * trees->trees[i].high > 3 * repair->work->height && trees->trees[i].high > repair->low_hops;
+            2 * trees->trees[i].high > 3 * repair->work->height && trees->trees[i].high > repair->high_hops;
     return true;
 }

@@ -61,8 +61,9 @@ struct by_repair {
     const uint8_t *fate;        /* by old path: enum by_path_fate; NULL: all are whole */
     /* by node: the side of the bottleneck that the data must enter; NULL: unknown */
     const bool *inside;
-    double deadline;   /* a time of by_plan_clock, 0 for none; after it, a repair fails */
-    uint32_t low_hops; /* trees of at most this height are low enough */
+    double deadline;    /* a time of by_plan_clock, 0 for none; after it, a repair fails */
+    uint32_t low_hops;  /* trees of at most this height are not lowered */
+    uint32_t high_hops; /* ... and are not `high` */
     /* set by the caller before each by_repair */
     const int64_t *capacity; /* by half of graph->net, in trees */
     uint32_t full_cost;      /* cost, in hops, of each used eighth of the fullest link's capacity */
@@ -73,7 +74,7 @@ struct by_repair {
     /* results */
     int64_t *carried; /* by path: how many trees have it, counted with multiplicity */
     int64_t moves;    /* branches that were moved */
-    /* some changed tree is over one and a half times as high as the old ones, and over `low_hops` */
+    /* some changed tree is over one and a half times as high as the old ones, and over `high_hops` */
     bool high;
     struct by_repair_path *path; /* by path */
     /* private */

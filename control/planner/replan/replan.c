@@ -26,11 +26,11 @@
  * cost of full links. */
 #define WAYS_MAX 4u
 
-/* Trees of so few hops are never too high. On fabrics of more compute nodes a plan made without the
- * old one, to compare heights, takes longer than it is worth, and so where it is not taken. */
-#define LOW_HOPS       2u
-#define LOW_HOPS_LARGE 8u
-#define LOW_NODES_MAX  512u
+/* Trees of so few hops are never too high: more where repaired trees are kept, and on fabrics of
+ * more than so many compute nodes, where a new plan takes too long to be made for a comparison. */
+#define LOW_HOPS      2u
+#define LOW_HOPS_KEPT 8u
+#define LOW_NODES_MAX 512u
 
 static const struct by_place nowhere = {0, 0};
 
@@ -422,7 +422,8 @@ static int replan(const struct by_topology *before, const struct by_plan *from,
     job.repair.deadline = job.graph->net->deadline = time_limit_s > 0 ? start + time_limit_s : 0;
     job.repair.graph = job.graph;
     job.repair.capacity = job.capacity;
-    job.repair.low_hops = keep || job.plan->compute_count > LOW_NODES_MAX ? LOW_HOPS_LARGE : LOW_HOPS;
+    job.repair.low_hops = keep ? LOW_HOPS_KEPT : LOW_HOPS;
+    job.repair.high_hops = keep || job.plan->compute_count > LOW_NODES_MAX ? LOW_HOPS_KEPT : LOW_HOPS;
     job.repair.from = from;
     job.repair.now = job.now;
     job.repair.fate = job.fate;
