@@ -3,6 +3,7 @@ control_SRC += \
 	control/planner/replan/protect.c \
 	control/planner/replan/protect_set.c \
 	control/planner/replan/repair.c \
+	control/planner/replan/repair_leaf.c \
 	control/planner/replan/repair_low.c \
 	control/planner/replan/repair_move.c \
 	control/planner/replan/repair_tree.c \

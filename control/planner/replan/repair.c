@@ -249,6 +249,8 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
             continue; /* nothing is left to do but the copies */
         if (!is_unfit(work, &trees->trees[i], overloads))
             continue;
+        if (!overloads && by_repair_move_leaf(work, &trees->trees[i]))
+            continue;
         lack = overloads ? overload(work, &trees->trees[i]) : 0;
         excess = overloads ? work->repair->excess : INT64_MAX;
         pushed = work->push_count;

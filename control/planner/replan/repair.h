@@ -26,6 +26,8 @@ struct by_repaired {
     uint64_t hops; /* of all old edges */
     uint32_t high; /* at most so many hops lead to nodes that were moved */
     bool unfit;    /* some old edge cannot stay */
+    bool one_leaf; /* that is one alone, and nothing is below it */
+    uint32_t leaf; /* its position in `edges` */
     bool changed;  /* `edges` are not those of the old tree */
     bool copy;     /* split off: another tree has the same origin */
 };
@@ -45,9 +47,11 @@ enum by_path_fate {
 /* A path, for quick access. */
 struct by_repair_path {
     uint16_t from, to, hops;
-    uint8_t fate : 2;   /* enum by_path_fate */
-    uint8_t enters : 6; /* hops into `inside` (count) */
-    uint8_t broken;     /* one bit for each use (1 << use) in which a hop is missing; all if not WHOLE */
+    uint16_t fate : 2;   /* enum by_path_fate */
+    uint16_t enters : 2; /* hops into `inside` (count), at most 3 */
+    uint16_t broken : 4; /* one bit for each use (1 << use) in which a hop is missing; all if not WHOLE */
+    uint16_t plain : 1;  /* whole, not broken, enters nothing, no mark: as nearly all */
+    uint16_t mark : 6;   /* not 0: its first node is where a broken path ends, one of those with the mark */
 };
 
 struct by_repair {

@@ -7,8 +7,6 @@
 #define STARTS_MAX 64u
 /* Nodes of the tree, as parents of one node of a branch, from which the best is chosen (count). */
 #define FEEDERS_MAX 32u
-/* Nodes next to the root that are looked at first (count). */
-#define FIRST_MAX 48u
 /* What an overloaded half counts as: used eighths. */
 #define LACK_EIGHTHS 64u
 /* What a hop into the bottleneck counts as. */
@@ -140,7 +138,7 @@ static bool look_at(struct repair_work *work, uint32_t node, uint32_t half, stru
 static bool look_near_root(struct repair_work *work, uint32_t node, struct search *search,
                            struct repair_place *best)
 {
-    uint32_t count = work->order_count < FIRST_MAX ? work->order_count : FIRST_MAX;
+    uint32_t count = work->order_count < BY_REPAIR_FIRST_MAX ? work->order_count : BY_REPAIR_FIRST_MAX;
 
     for (uint32_t i = 0; i <= count; i++) {
         uint32_t other = i == 0 ? work->root : work->order[i - 1];
@@ -166,7 +164,7 @@ static bool look_around(struct repair_work *work, uint32_t node, struct search *
     uint32_t *open = repair->open + net->first[node], at = work->cursor[node];
     uint32_t count = listed ? repair->open_count[node] : net->first[node + 1] - net->first[node];
 
-    if (repair->low && count > 2 * FIRST_MAX && look_near_root(work, node, search, best))
+    if (repair->low && count > 2 * BY_REPAIR_FIRST_MAX && look_near_root(work, node, search, best))
         return true;
     for (uint32_t left = count; left > 0; left--) {
         uint32_t half;

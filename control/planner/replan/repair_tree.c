@@ -7,6 +7,9 @@
 /* Edges in one block of lists (count): 2 MiB. */
 #define BLOCK_EDGES ((uint32_t)1 << 19)
 
+/* Marks of nodes, each a bit of a word beside 0 (count). */
+#define MARKS_MAX 63u
+
 /* The used eighths of a half. Spare capacity is used unevenly, so emptier paths are preferred. */
 static uint8_t eighths(int64_t capacity, int64_t room)
 {
@@ -64,6 +67,7 @@ void by_repair_reset(struct by_repair *repair)
     repair->excess = 0;
     repair->over = repair->work->height = repair->work->forced = repair->work->push_count = 0;
     repair->work->pushes = false;
+    repair->work->leaf_count = repair->work->leaf_losses = 0;
     repair->paths.count = repair->path_count_old;
     repair->paths.node_count = repair->path_count_old > 0 ? repair->paths.start[repair->path_count_old] : 0;
     by_paths_free(&repair->fresh_paths);
@@ -106,27 +110,44 @@ bool by_repair_is_overloaded(const struct by_repair *repair, enum by_tree_use us
     return false;
 }
 
+/* Returns the half of the hop that ends at node `i` of the path. Often it is that of the path before,
+ * as trees leave a node over one switch to many. */
+static uint32_t half_of(const struct by_repair *repair, uint32_t path, uint32_t i)
+{
+    const uint32_t *start = repair->paths.start, *nodes = repair->paths.nodes + start[path];
+
+    if (path > 0 && start[path - 1] + i < start[path] && repair->path[path - 1].fate == BY_PATH_WHOLE) {
+        const uint32_t *before = repair->paths.nodes + start[path - 1];
+
+        if (before[i - 1] == nodes[i - 1] && before[i] == nodes[i])
+            return repair->half[start[path - 1] + i];
+    }
+    return by_mesh_find(repair->graph->net, nodes[i - 1], nodes[i]);
+}
+
 /* Fills the entries of path number `path`. */
 static void survey_path(struct by_repair *repair, uint32_t path, enum by_path_fate fate)
 {
     struct by_path view = by_paths_get(&repair->paths, path);
+    const int64_t *capacity = repair->graph->net->capacity;
     uint32_t *half = repair->half + repair->paths.start[path];
-    uint8_t broken = fate == BY_PATH_WHOLE ? 0 : 0xff, enters = 0;
+    uint8_t broken = fate == BY_PATH_WHOLE ? 0 : 0xf, enters = 0;
 
     for (uint32_t i = 1; i < view.node_count; i++) {
-        half[i] = fate == BY_PATH_WHOLE ? by_mesh_find(repair->graph->net, view.nodes[i - 1], view.nodes[i])
-                                        : UINT32_MAX;
+        half[i] = fate == BY_PATH_WHOLE ? half_of(repair, path, i) : UINT32_MAX;
         enters += repair->inside && by_repair_enters(repair, view.nodes[i - 1], view.nodes[i]) && enters < 3;
-        for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++)
-            if (!by_repair_stands(repair, use, half[i]))
-                broken |= (uint8_t)(1 << use);
+        if (half[i] == UINT32_MAX || capacity[half[i]] == 0)
+            broken |= 1 << BY_TREE_BOTH | 1 << BY_TREE_DOWN;
+        if (half[i] == UINT32_MAX || capacity[half[i] ^ 1] == 0)
+            broken |= 1 << BY_TREE_BOTH | 1 << BY_TREE_UP;
     }
     repair->path[path] = (struct by_repair_path){.from = (uint16_t)view.nodes[0],
                                                  .to = (uint16_t)view.nodes[view.node_count - 1],
                                                  .hops = (uint16_t)(view.node_count - 1),
-                                                 .fate = (uint8_t)(fate & 3),
+                                                 .fate = (uint16_t)(fate & 3),
                                                  .enters = enters & 3,
-                                                 .broken = broken};
+                                                 .broken = broken & 0xf,
+                                                 .plain = broken == 0 && enters == 0};
 }
 
 /* Makes room for the entries of one more path. */
@@ -165,26 +186,55 @@ static uint32_t entries_allowed(const struct by_repair *repair, uint32_t root)
 
 /* Adds up what the old trees carry, by use and path, and marks trees with an edge that cannot
  * stay. */
-static void survey_tree(struct by_repair *repair, struct by_repaired *tree, int64_t *carried)
+static void survey_tree(struct by_repair *repair, struct by_repaired *tree, const uint8_t *mark_of,
+                        int64_t *carried)
 {
     const struct by_tree *old = &repair->from->trees[tree->origin];
     const uint32_t *edges = repair->from->edges + old->first_edge;
     const struct by_repair_path *path = repair->path;
     int64_t amount = tree->amount;
-    uint8_t broken = 0;
-    uint32_t enters = 0;
-    uint64_t hops = 0;
+    uint64_t hops = 0, marks = 0;
+    uint32_t enters = 0, broken = 0, last = 0;
 
     for (uint32_t e = 0; e < old->edge_count; e++) {
+        const struct by_repair_path *view = &path[edges[e]];
+
         carried[edges[e]] += amount;
-        broken |= path[edges[e]].broken;
-        enters += path[edges[e]].enters;
-        hops += path[edges[e]].hops;
+        hops += view->hops;
+        if (view->plain)
+            continue;
+        marks |= (uint64_t)1 << view->mark;
+        enters += view->enters;
+        if (view->broken >> tree->use & 1) {
+            broken++;
+            last = e;
+        }
     }
     tree->edges = edges;
     tree->edge_count = old->edge_count;
     tree->hops = hops;
-    tree->unfit = broken >> tree->use & 1 || enters > entries_allowed(repair, tree->root);
+    tree->unfit = broken > 0 || enters > entries_allowed(repair, tree->root);
+    tree->leaf = last;
+    tree->one_leaf = broken == 1 && enters <= entries_allowed(repair, tree->root) &&
+                     path[edges[last]].fate == BY_PATH_WHOLE && !(marks >> mark_of[path[edges[last]].to] & 1);
+}
+
+/* Marks the nodes where broken paths end, and the paths that begin there. Returns the marks by node. */
+static uint8_t *mark_ends(struct by_repair *repair, uint32_t count)
+{
+    uint8_t *mark_of = by_alloc(repair->graph->node_count, sizeof(*mark_of));
+    uint32_t marked = 0;
+
+    for (uint32_t p = 0; p < count; p++)
+        if (repair->path[p].broken && repair->path[p].fate == BY_PATH_WHOLE &&
+            mark_of[repair->path[p].to] == 0)
+            mark_of[repair->path[p].to] = (uint8_t)(1 + marked++ % MARKS_MAX);
+    for (uint32_t p = 0; p < count && marked > 0; p++)
+        if (mark_of[repair->path[p].from]) {
+            repair->path[p].mark = mark_of[repair->path[p].from] & MARKS_MAX;
+            repair->path[p].plain = false;
+        }
+    return mark_of;
 }
 
 static struct repair_work *new_work(struct by_repair *repair)
@@ -211,6 +261,7 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
 {
     uint32_t count = repair->paths.count, halves = 2 * repair->graph->net->pair_count;
     int64_t *carried = by_alloc((BY_TREE_DOWN + 1) * (size_t)count, sizeof(*carried)); /* by use, by path */
+    uint8_t *mark_of;
 
     repair->path_count_old = count;
     repair->path_room = repair->paths.room;
@@ -228,6 +279,7 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
     repair->work = new_work(repair);
     for (uint32_t p = 0; p < count; p++)
         survey_path(repair, p, repair->fate ? (enum by_path_fate)repair->fate[p] : BY_PATH_WHOLE);
+    mark_of = mark_ends(repair, count);
     for (uint32_t i = 0; i < trees->count; i++) {
         enum by_tree_use use = trees->trees[i].use;
 
@@ -235,7 +287,7 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
         if (i == 0 || trees->trees[i].amount < repair->whole)
             repair->whole = trees->trees[i].amount;
         repair->uses |= (uint8_t)(1 << use);
-        survey_tree(repair, &trees->trees[i], carried + use * (size_t)count);
+        survey_tree(repair, &trees->trees[i], mark_of, carried + use * (size_t)count);
     }
     for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++) {
         for (uint32_t p = 0; p < count && repair->uses >> use & 1; p++) {
@@ -251,6 +303,7 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
         }
     }
     free(carried);
+    free(mark_of);
 }
 
 void by_repair_end(struct by_repair *repair)
@@ -317,9 +370,10 @@ void by_repair_read(struct repair_work *work, const struct by_repaired *tree, bo
 {
     struct by_repair *repair = work->repair;
     const bool *compute = repair->graph->compute;
+    const struct by_repair_path *paths = repair->path;
     const enum by_tree_use use = tree->use;
-    uint32_t *parent = work->path, *depth = work->depth, *order = work->order, n = work->n, count = 0,
-             entries = 0, height = tree->changed ? UINT32_MAX : work->height;
+    uint32_t *parent = work->path, *depth = work->depth, *order = work->order, *kids = work->kids,
+             n = work->n, count = 0, entries = 0, height = tree->changed ? UINT32_MAX : work->height;
     bool switches = false;
 
     work->use = use;
@@ -330,34 +384,37 @@ void by_repair_read(struct repair_work *work, const struct by_repaired *tree, bo
     work->simple = true;
     memset(parent, 0xff, n * sizeof(*parent));
     memset(depth, 0xff, n * sizeof(*depth));
-    memset(work->kids, 0, n * sizeof(*work->kids));
+    memset(kids, 0, n * sizeof(*kids));
     depth[tree->root] = 0;
     for (uint32_t e = 0; e < tree->edge_count; e++) {
         uint32_t number = tree->edges[e];
-        const struct by_repair_path *path = &repair->path[number];
-        uint32_t from = path->from, to = path->to;
+        const struct by_repair_path *path = &paths[number];
+        uint32_t from = path->from, to = path->to, at;
+        bool plain = path->plain && !overloads;
 
-        if (path->fate == BY_PATH_DEAD || to == tree->root) {
+        if ((!plain && path->fate == BY_PATH_DEAD) || to == tree->root) {
             by_repair_load(repair, use, number, -tree->amount);
             work->changed = true;
             continue;
         }
         order[count++] = to;
         switches |= !compute[to];
-        if (must_go(work, number, entries, overloads)) {
+        if (!plain && must_go(work, number, entries, overloads)) {
             by_repair_load(repair, use, number, -tree->amount);
             parent[to] = BY_REPAIR_LOOSE;
             work->was[to] = number;
             work->loose[work->loose_count++] = to;
             continue;
         }
-        entries += path->enters;
+        entries += plain ? 0 : path->enters;
         parent[to] = number;
-        work->kids[from]++;
-        if (depth[from] == UINT32_MAX)
+        kids[from]++;
+        at = depth[from];
+        if (at == UINT32_MAX)
             continue;
-        depth[to] = depth[from] + path->hops;
-        height = depth[to] > height ? depth[to] : height;
+        at += path->hops;
+        depth[to] = at;
+        height = at > height ? at : height;
     }
     work->switches = switches;
     work->height = tree->changed ? work->height : height;
@@ -428,8 +485,7 @@ static uint32_t write_moved_leaves(struct repair_work *work, uint32_t *edges)
     return count;
 }
 
-/* Returns the place of the next list, of at most `count` edges. */
-static uint32_t *room_for_edges(struct by_repair *repair, uint32_t count)
+uint32_t *by_repair_room_for_edges(struct by_repair *repair, uint32_t count)
 {
     if (repair->block_count == 0 || repair->block_used + count > BLOCK_EDGES) {
         BY_GROW(repair->blocks, repair->block_count, repair->block_room);
@@ -445,7 +501,8 @@ static uint32_t *room_for_edges(struct by_repair *repair, uint32_t count)
 void by_repair_write(struct repair_work *work, struct by_repaired *tree)
 {
     struct by_repair *repair = work->repair;
-    uint32_t *edges = room_for_edges(repair, work->order_count), count = 0, waiting = work->order_count;
+    uint32_t *edges = by_repair_room_for_edges(repair, work->order_count), count = 0,
+             waiting = work->order_count;
 
     if (work->simple && work->loose_count == 0) {
         count = write_moved_leaves(work, edges);

@@ -1,7 +1,7 @@
 /*
  * The state of a repair: the tree in work, by node, and the loads of links. repair.c decides which
- * branches move, repair_move.c finds places for them, repair_tree.c reads and writes trees and
- * counts loads. Each job belongs to one thread.
+ * branches move, repair_move.c finds places for them (repair_leaf.c for single leaves), repair_tree.c reads
+ * and writes trees and counts loads. Each job belongs to one thread.
  */
 #ifndef BY_PLANNER_REPLAN_REPAIR_WORK_H
 #define BY_PLANNER_REPLAN_REPAIR_WORK_H
@@ -15,6 +15,10 @@
 /* Maximum of hops of a new path. */
 #define BY_REPAIR_HOPS_MAX 8u
 
+/* Nodes next to the root that are looked at first, as neighbours of a switch with over twice as many
+ * (count). */
+#define BY_REPAIR_FIRST_MAX 48u
+
 /* Links that branches do not return to for so many pushes (count). */
 #define BY_REPAIR_PUSHES_KEPT 8u
 
@@ -27,8 +31,9 @@ struct repair_work {
     bool pushes;     /* a branch without a place may overload another link, and others leave that */
     uint32_t full_halves[BY_REPAIR_PUSHES_KEPT]; /* that branches were pushed from, latest at push_count */
     uint32_t push_count;                         /* in this try */
-    uint32_t trees_max; /* trees that are split no further to remove overloads (count) */
-    uint32_t height;    /* of the highest tree that was read, in hops */
+    uint32_t trees_max;               /* trees that are split no further to remove overloads (count) */
+    uint32_t height;                  /* of the highest tree that was read, in hops */
+    uint32_t leaf_count, leaf_losses; /* trees with one leaf to move; those that had to be read */
     /* the tree in work */
     enum by_tree_use use;
     uint32_t root;
@@ -132,6 +137,8 @@ bool by_repair_is_overloaded(const struct by_repair *repair, enum by_tree_use us
 void by_repair_read(struct repair_work *work, const struct by_repaired *tree, bool overloads);
 /* Gives the tree a list of edges of its own: those of the tree in work. */
 void by_repair_write(struct repair_work *work, struct by_repaired *tree);
+/* Returns the place of the next list, of at most `count` edges. */
+uint32_t *by_repair_room_for_edges(struct by_repair *repair, uint32_t count);
 /* Removes switches that no longer lead anywhere. */
 void by_repair_prune(struct repair_work *work);
 /* Returns the loads to those of the tree's edges, as if it had not been read. */
@@ -154,6 +161,12 @@ bool by_repair_put_back(struct repair_work *work, uint32_t loose);
 void by_repair_take_off(struct repair_work *work, uint32_t node);
 /* Attaches the loose branch there. */
 void by_repair_hang(struct repair_work *work, uint32_t loose, const struct repair_place *place);
+
+/* repair_leaf.c */
+
+/* Moves the only leaf that has lost its link to a place next to the root, without reading the whole
+ * tree. Returns whether it did. */
+bool by_repair_move_leaf(struct repair_work *work, struct by_repaired *tree);
 
 /* repair_low.c */
 

@@ -8,6 +8,9 @@
 #include "control/planner/network/ordered.h"
 #include "offload/base/errors.h"
 
+/* Edges that are compared at once (count). */
+#define RUN_EDGES 32u
+
 /* What differs between a tree and its origin: paths. */
 struct tree_change {
     uint32_t *paths[2]; /* old ones that are gone, new ones */
@@ -56,8 +59,13 @@ static void find_change(const struct by_replan_job *job, const struct by_repaire
     change->counts[0] = change->counts[1] = 0;
     while (i < old->edge_count && j < tree->edge_count) {
         if (before[i] == now[j]) {
-            i++;
-            j++;
+            uint32_t same = old->edge_count - i >= RUN_EDGES && tree->edge_count - j >= RUN_EDGES &&
+                                    memcmp(before + i, now + j, RUN_EDGES * sizeof(*now)) == 0
+                                ? RUN_EDGES
+                                : 1;
+
+            i += same;
+            j += same;
         } else if (i + 1 < old->edge_count && before[i + 1] == now[j]) {
             change->paths[0][change->counts[0]++] = before[i++];
         } else {
@@ -147,9 +155,25 @@ static void append(const struct by_replan_job *job, const struct by_repaired *tr
                         tree->edges, tree->edge_count);
 }
 
+/* Gives paths from number `kept` on their new numbers. Most edges have others, so that they are looked
+ * at in runs. */
+static void renumber(uint32_t *edges, uint32_t count, const uint32_t *number, uint32_t kept)
+{
+    for (uint32_t first = 0; first < count; first += RUN_EDGES) {
+        uint32_t end = count - first < RUN_EDGES ? count : first + RUN_EDGES, large = 0;
+
+        for (uint32_t e = first; e < end; e++)
+            large |= edges[e] >= kept;
+        for (uint32_t e = first; e < end && large; e++)
+            if (edges[e] >= kept)
+                edges[e] = number[edges[e]];
+    }
+}
+
 /* Removes the paths that no tree carries. The last ones take their numbers, so that few edges
- * change. */
-static void drop_paths(struct by_repair *repair, struct by_tree_list *list)
+ * change: where these are all new, only edges of `trees` that changed, unless they were paired. */
+static void drop_paths(struct by_repair *repair, const struct by_repaired_list *trees,
+                       struct by_tree_list *list)
 {
     uint32_t count = list->paths.count, *number = by_alloc(count, sizeof(*number)), kept = 0, hole = 0;
 
@@ -163,9 +187,13 @@ static void drop_paths(struct by_repair *repair, struct by_tree_list *list)
             hole++;
         number[p] = hole++;
     }
-    for (size_t e = 0; e < list->edge_count && kept < count; e++)
-        if (list->edges[e] >= kept)
-            list->edges[e] = number[list->edges[e]];
+    for (uint32_t i = 0; i < list->count && kept < count; i++) {
+        uint32_t *edges = list->edges + list->trees[i].first_edge;
+
+        if (trees && kept >= repair->path_count_old && !trees->trees[i].changed)
+            continue;
+        renumber(edges, list->trees[i].edge_count, number, kept);
+    }
     if (kept < count)
         by_paths_renumber(&list->paths, number, kept);
     free(number);
@@ -259,7 +287,7 @@ int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *tr
     count_changes(job, trees, report);
     report->trees_new += job->pairs ? list.count - trees->count : 0; /* split by the new pairing */
     job->repair.paths = (struct by_paths){0};                        /* now owned by the list */
-    drop_paths(&job->repair, &list);
+    drop_paths(&job->repair, job->pairs ? NULL : trees, &list);
     by_tree_list_give(&list, plan);
     plan->k = by_replan_is_shared(job) || by_replan_is_rooted(job) ? job->units : 0;
     plan->ordered = job->from->ordered;

@@ -267,6 +267,7 @@ static const struct {
     {"fattree", "none", {"8"}, BY_COLLECTIVE_ALLGATHER, 29, NULL},
     {"random", "none", {"64", "8", "120"}, BY_COLLECTIVE_ALLGATHER, 37, NULL},
     {"a100", "none", {"8"}, BY_COLLECTIVE_ALLGATHER, 5, "gpu50"},
+    {"a100", "none", {"20"}, BY_COLLECTIVE_ALLGATHER, 79, "nvswitch3"}, /* single leaves move */
     {"hypercube", "none", {"6"}, BY_COLLECTIVE_ALLGATHER, 41, "host13"},
     {"hypercube", "none", {"7"}, BY_COLLECTIVE_REDUCE_SCATTER, 101, "host3"},
     {"regular", "none", {"64", "4"}, BY_COLLECTIVE_ALLGATHER, 29, "host50"},
