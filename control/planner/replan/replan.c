@@ -382,7 +382,7 @@ static int repair_trees(struct by_replan_job *job, struct by_replan_report *repo
 /* Takes new trees where the repaired ones are much too high or too many. */
 static void make_leaner(struct by_replan_job *job, struct by_replan_report *report)
 {
-    bool many = by_replan_may_be_fewer(job);
+    bool many = by_replan_may_be_fewer(job, job->plan->tree_count);
 
     job->repair.high &= by_replan_is_shared(job) || by_replan_few_stay(job, report);
     if ((!many && !job->repair.high) || !by_replan_better(job, BY_REPLAN_LEANER, report))
@@ -446,8 +446,12 @@ static int replan(const struct by_topology *before, const struct by_plan *from,
         mark_fresh(&job);
         if (by_replan_is_shared(&job) || by_replan_is_rooted(&job))
             job.repair.inside = job.inside;
-        by_repair_begin(&job.repair, &job.trees);
-        error = repair_trees(&job, report, problem);
+        if (job.repair.deadline <= 0 && by_replan_may_be_fewer(&job, job.trees.count))
+            report->many = by_replan_better(&job, BY_REPLAN_FEWEST, report);
+        if (!report->many) {
+            by_repair_begin(&job.repair, &job.trees);
+            error = repair_trees(&job, report, problem);
+        }
     }
     if (error == BY_EUNSUPPORTED && from->ordered && job.plan->cut_count > 0)
         error = by_replan_anew(&job, by_replan_seconds_left(job.repair.deadline), report, problem);

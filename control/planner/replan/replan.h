@@ -31,8 +31,8 @@ struct by_replan_report {
  * Makes a plan for `topology` from `from`, a plan for `before`. Nodes are matched by name.
  * Collective, root and the order of ranks (if any) are those of `from`; if no repair keeps the
  * order, the plan is made from scratch. So it is where a repair misses the bound and a plan from
- * scratch is faster, unless the old plan missed its bound or the new one has over twice as many
- * trees. If `time_limit_s` (0 for none) passes first, all trees are
+ * scratch is faster, or where repaired trees are over one and a half times as high or over a tenth
+ * more, unless the old plan missed its bound or the new one has over twice as many trees. If `time_limit_s` (0 for none) passes first, all trees are
  * new, and the plan is marked `hurried`. Returns 0; BY_EUNSUPPORTED when this plan cannot be
  * repaired (the collective's root is lost, or some branch has no place at any rate); or an error of
  * by_plan_make; with `problem` filled.

@@ -102,6 +102,19 @@ static bool is_fastest(const struct by_replan_job *job, const struct by_plan *re
     return by_fraction_compare(job->plan->achieved, repaired->optimum) == 0 && is_alike(job);
 }
 
+/* Whether a new plan has fewer than `trees` by a tenth. */
+static bool is_fewer(uint32_t trees, uint64_t anew)
+{
+    return (uint64_t)MORE_TREES_DEN * trees > MORE_TREES_NUM * anew;
+}
+
+/* A repair leaves at least the trees that still have a root. */
+static bool is_fewest(const struct by_replan_job *job, const struct by_plan *repaired,
+                      const struct by_replan_report *of_repair)
+{
+    return is_fastest(job, repaired, of_repair) && is_fewer(job->trees.count, job->plan->tree_count);
+}
+
 /* Where repaired trees are too high or too many, new ones may be better. */
 static bool is_leaner(const struct by_replan_job *job, const struct by_plan *repaired,
                       const struct by_replan_report *of_repair)
@@ -109,11 +122,13 @@ static bool is_leaner(const struct by_replan_job *job, const struct by_plan *rep
     if (job->repair.high && is_lower(job, repaired, of_repair))
         return true;
     return by_fraction_compare(job->plan->achieved, repaired->achieved) >= 0 && is_alike(job) &&
-           (uint64_t)MORE_TREES_DEN * repaired->tree_count > (uint64_t)MORE_TREES_NUM * job->plan->tree_count;
+           is_fewer(repaired->tree_count, job->plan->tree_count);
 }
 
-static is_better *const better_by[] = {
-    [BY_REPLAN_FASTEST] = is_fastest, [BY_REPLAN_FASTER] = is_faster, [BY_REPLAN_LEANER] = is_leaner};
+static is_better *const better_by[] = {[BY_REPLAN_FASTEST] = is_fastest,
+                                       [BY_REPLAN_FEWEST] = is_fewest,
+                                       [BY_REPLAN_FASTER] = is_faster,
+                                       [BY_REPLAN_LEANER] = is_leaner};
 
 bool by_replan_better(struct by_replan_job *job, enum by_replan_way way, struct by_replan_report *report)
 {
@@ -128,6 +143,7 @@ bool by_replan_better(struct by_replan_job *job, enum by_replan_way way, struct 
         by_plan_free(repaired);
         return true;
     }
+    job->trees_anew = job->plan->tree_count;
     by_plan_free(job->plan);
     job->plan = repaired;
     *report = of_repair;
@@ -151,12 +167,12 @@ bool by_replan_may_be_faster(const struct by_replan_job *job, const struct by_re
 
 /* A plan has at least one tree for each root. Where the least k is the old one, a new plan has
  * about as many trees as the old one: it is not made to count them. */
-bool by_replan_may_be_fewer(const struct by_replan_job *job)
+bool by_replan_may_be_fewer(const struct by_replan_job *job, uint32_t trees)
 {
     bool shared = by_replan_is_shared(job);
     uint64_t limit = shared ? job->plan->compute_count : 1, old = job->from->tree_count;
 
     limit = (!shared || job->k == job->from->k) && limit < old ? old : limit;
-    return (uint64_t)MORE_TREES_DEN * job->plan->tree_count > MORE_TREES_NUM * limit &&
-           job->from->trees_max == 0 && may_be_better(job);
+    limit = job->trees_anew > 0 ? job->trees_anew : limit;
+    return is_fewer(trees, limit) && job->from->trees_max == 0 && may_be_better(job);
 }

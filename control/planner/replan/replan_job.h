@@ -20,6 +20,7 @@ struct by_replan_job {
     bool *inside;                       /* by node: the side of the bottleneck that the data enter */
     struct by_repaired_list trees;      /* the old trees, before any repair */
     bool in_network;                    /* as in by_replan */
+    uint32_t trees_anew;                /* of a plan made without the old one; 0: none was made */
     bool keep;                          /* the repaired trees are kept where new ones are faster */
     int64_t k;                          /* per root that the optimum needs; for others the bound */
     int64_t units;                      /* per root; for allreduce, of the whole plan */
@@ -49,6 +50,7 @@ static inline bool by_replan_goes_up(const struct by_replan_job *job)
 /* What a plan made without the old one must be, to take the place of the repaired one. */
 enum by_replan_way {
     BY_REPLAN_FASTEST, /* at the bound, when there are no repaired trees */
+    BY_REPLAN_FEWEST,  /* the same, and trees fewer by a tenth than any repair leaves */
     BY_REPLAN_FASTER,
     BY_REPLAN_LEANER /* as fast, and lower by a third or fewer by a tenth */
 };
@@ -60,8 +62,8 @@ int by_replan_anew(struct by_replan_job *job, double time_limit_s, struct by_rep
 bool by_replan_better(struct by_replan_job *job, enum by_replan_way way, struct by_replan_report *report);
 /* Whether a plan made without the old one may be faster, and takes no longer than it may. */
 bool by_replan_may_be_faster(const struct by_replan_job *job, const struct by_replan_report *report);
-/* Whether a plan made without the old one may have far fewer trees. */
-bool by_replan_may_be_fewer(const struct by_replan_job *job);
+/* Whether a plan made without the old one may have far fewer than so many trees. */
+bool by_replan_may_be_fewer(const struct by_replan_job *job, uint32_t trees);
 /* Whether less than a quarter of the trees stayed. */
 bool by_replan_few_stay(const struct by_replan_job *job, const struct by_replan_report *report);
 /* The time until the deadline, at least BY_REPLAN_SECONDS_LEAST; 0 without a deadline. */
