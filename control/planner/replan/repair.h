@@ -78,7 +78,7 @@ struct by_repair {
     /* results */
     int64_t *carried; /* by path: how many trees have it, counted with multiplicity */
     int64_t moves;    /* branches that were moved */
-    /* some changed tree is over one and a half times as high as the old ones, and over `high_hops` */
+    /* some changed tree is over 1.5 times as high as the old ones, and over `high_hops` */
     bool high;
     struct by_repair_path *path; /* by path */
     /* private */

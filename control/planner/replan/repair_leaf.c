@@ -1,6 +1,6 @@
-/* Moves single leaves. Where a GPU loses the link to its NVSwitch, it is a leaf in nearly all trees,
- * and its other link leads to a large switch. There the nodes next to the root come first: the
- * first edges of a tree are enough to find a place. See repair_work.h. */
+/* Moves single leaves. Where a GPU loses the link to its NVSwitch, it is a leaf in nearly all
+ * trees, and its other link leads to a large switch. There the nodes next to the root come first:
+ * the first edges of a tree are enough to find a place. See repair_work.h. */
 #include "control/planner/replan/repair_work.h"
 
 #include "control/base/alloc.h"

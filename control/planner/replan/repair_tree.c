@@ -110,8 +110,8 @@ bool by_repair_is_overloaded(const struct by_repair *repair, enum by_tree_use us
     return false;
 }
 
-/* Returns the half of the hop that ends at node `i` of the path. Often it is that of the path before,
- * as trees leave a node over one switch to many. */
+/* Returns the half of the hop that ends at node `i` of the path. Often it is that of the path
+ * before, as trees leave a node over one switch to many. */
 static uint32_t half_of(const struct by_repair *repair, uint32_t path, uint32_t i)
 {
     const uint32_t *start = repair->paths.start, *nodes = repair->paths.nodes + start[path];
@@ -219,7 +219,8 @@ static void survey_tree(struct by_repair *repair, struct by_repaired *tree, cons
                      path[edges[last]].fate == BY_PATH_WHOLE && !(marks >> mark_of[path[edges[last]].to] & 1);
 }
 
-/* Marks the nodes where broken paths end, and the paths that begin there. Returns the marks by node. */
+/* Marks the nodes where broken paths end, and the paths that begin there. Returns the marks by
+ * node. */
 static uint8_t *mark_ends(struct by_repair *repair, uint32_t count)
 {
     uint8_t *mark_of = by_alloc(repair->graph->node_count, sizeof(*mark_of));

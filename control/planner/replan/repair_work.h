@@ -1,7 +1,7 @@
 /*
  * The state of a repair: the tree in work, by node, and the loads of links. repair.c decides which
- * branches move, repair_move.c finds places for them (repair_leaf.c for single leaves), repair_tree.c reads
- * and writes trees and counts loads. Each job belongs to one thread.
+ * branches move, repair_move.c finds places for them (repair_leaf.c for single leaves),
+ * repair_tree.c reads and writes trees and counts loads. Each job belongs to one thread.
  */
 #ifndef BY_PLANNER_REPLAN_REPAIR_WORK_H
 #define BY_PLANNER_REPLAN_REPAIR_WORK_H
@@ -15,8 +15,8 @@
 /* Maximum of hops of a new path. */
 #define BY_REPAIR_HOPS_MAX 8u
 
-/* Nodes next to the root that are looked at first, as neighbours of a switch with over twice as many
- * (count). */
+/* Nodes next to the root that are looked at first, as neighbours of a switch with over twice as
+ * many (count). */
 #define BY_REPAIR_FIRST_MAX 48u
 
 /* Links that branches do not return to for so many pushes (count). */

@@ -32,10 +32,10 @@ struct by_replan_report {
  * Collective, root and the order of ranks (if any) are those of `from`; if no repair keeps the
  * order, the plan is made from scratch. So it is where a repair misses the bound and a plan from
  * scratch is faster, or where repaired trees are over one and a half times as high or over a tenth
- * more, unless the old plan missed its bound or the new one has over twice as many trees. If `time_limit_s` (0 for none) passes first, all trees are
- * new, and the plan is marked `hurried`. Returns 0; BY_EUNSUPPORTED when this plan cannot be
- * repaired (the collective's root is lost, or some branch has no place at any rate); or an error of
- * by_plan_make; with `problem` filled.
+ * more, unless the old plan missed its bound or the new one has over twice as many trees. If
+ * `time_limit_s` (0 for none) passes first, all trees are new, and the plan is marked `hurried`.
+ * Returns 0; BY_EUNSUPPORTED when this plan cannot be repaired (the collective's root is lost, or
+ * some branch has no place at any rate); or an error of by_plan_make; with `problem` filled.
  */
 int by_replan(const struct by_topology *before, const struct by_plan *from,
               const struct by_topology *topology, bool in_network, double time_limit_s, struct by_plan **plan,

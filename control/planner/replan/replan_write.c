@@ -155,8 +155,8 @@ static void append(const struct by_replan_job *job, const struct by_repaired *tr
                         tree->edges, tree->edge_count);
 }
 
-/* Gives paths from number `kept` on their new numbers. Most edges have others, so that they are looked
- * at in runs. */
+/* Gives paths from number `kept` on their new numbers. Most edges have others, so that they are
+ * looked at in runs. */
 static void renumber(uint32_t *edges, uint32_t count, const uint32_t *number, uint32_t kept)
 {
     for (uint32_t first = 0; first < count; first += RUN_EDGES) {
