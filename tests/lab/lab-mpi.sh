@@ -27,8 +27,10 @@ exchanged() {
 }
 
 fabric_up || { fail "a lab with a network beside it" "$dir/up.out"; finish; }
+cc -O2 -o "$dir/late" "$(dirname "$0")/mpi/late.c" || { fail "a program that loads MPI late"; finish; }
 for mpi in openmpi mpich; do
     mpicc.$mpi -O2 -I. -o "$dir/collectives.$mpi" "$(dirname "$0")/mpi/collectives.c" &&
+        mpicc.$mpi -O2 -I. -fPIC -shared -o "$dir/collectives.$mpi.so" "$(dirname "$0")/mpi/collectives.c" &&
         mpicc.$mpi -O2 -o "$dir/stops.$mpi" "$(dirname "$0")/mpi/stops.c" &&
         mpicc.$mpi -O2 -I. -w -o "$dir/flights.$mpi" "$(dirname "$0")/mpi/flights.c" &&
         mpicc.$mpi -O2 -o "$dir/passed.$mpi" "$(dirname "$0")/mpi/passed.c" &&
@@ -42,6 +44,7 @@ done
 
 for mpi in openmpi mpich; do
     shown "$mpi, C, every collective" 34 run $mpi "$dir/collectives.$mpi"
+    shown "$mpi, C, MPI loaded late in a scope of its own" 34 run $mpi "$dir/late" "$dir/collectives.$mpi.so"
     shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
     # Only the calls without data are left to MPI; Open MPI carries these out itself.
     shown "$mpi, C beside mpi_f08, one call by different names" 8 run $mpi "$dir/mixed.$mpi"

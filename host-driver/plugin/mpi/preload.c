@@ -8,6 +8,7 @@
  * and others the functions of large counts.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,14 +241,43 @@ __attribute__((constructor)) static void look(void)
     by_preload_look_requests();
 }
 
+#define ANY_NAME "PMPI_Get_library_version"
+
+/* Makes the functions of MPI visible here. Python loads its modules, and MPI with them, in a scope
+ * of their own. */
+static void show_mpi(void)
+{
+    void *program = dlopen(NULL, RTLD_LAZY);
+    struct link_map *object = NULL;
+
+    if (dlsym(RTLD_DEFAULT, ANY_NAME) != NULL || program == NULL)
+        return;
+    dlinfo(program, RTLD_DI_LINKMAP, &object);
+    for (; object != NULL; object = object->l_next) {
+        void *handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
+        void *found = handle != NULL ? dlsym(handle, ANY_NAME) : NULL;
+        Dl_info at;
+
+        /* `object` may only depend on the library that has them */
+        if (found != NULL && dladdr(found, &at) != 0)
+            dlopen(at.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+        if (handle != NULL)
+            dlclose(handle);
+        if (found != NULL)
+            return;
+    }
+}
+
 /* Repeats the lookup if MPI was loaded later, as Python does. */
 static void look_again(void)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
 
+    show_mpi();
     look();
-    PMPI_Get_library_version(version, &length);
+    if (dlsym(RTLD_DEFAULT, ANY_NAME) != NULL)
+        PMPI_Get_library_version(version, &length);
     if (strstr(version, "MPICH") == NULL || real.Barrier == NULL)
         refuse("an MPI other than MPICH");
 }
