@@ -80,7 +80,12 @@ int by_partial_plan(const struct by_topology *topology, const struct by_plan_opt
     }
     inner.shares = options->shares ? shares : NULL;
     error = by_plan_make(part, &inner, plan, problem);
-    if (!error) {
+    if (!error && (*plan)->rotations) {
+        by_plan_free(*plan);
+        *plan = NULL;
+        error = by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                               "plans by classes are of all compute nodes, not of some");
+    } else if (!error) {
         struct by_plan *made = *plan;
 
         renumber(made, whole);

@@ -581,12 +581,11 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
 
     *plan = NULL;
     problem->text[0] = '\0';
-    used.classes |= topology->node_count > PLAN_NODES_MAX;
     if (!used.in_network && by_topology_capable(topology))
         return plan_hosts_only(topology, options, plan, problem);
-    if (used.member && by_members_count(topology, used.member) < by_topology_compute_count(topology) &&
-        !used.classes)
+    if (used.member && by_members_count(topology, used.member) < by_topology_compute_count(topology))
         return by_partial_plan(topology, options, plan, problem);
+    used.classes |= topology->node_count > PLAN_NODES_MAX && !by_collective_is_rooted(used.collective);
     error = check_options(topology, options, problem);
     if (error)
         return error;

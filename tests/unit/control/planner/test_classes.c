@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/planner/planner.h"
 #include "control/tables/runs.h"
@@ -290,6 +291,49 @@ static void options_that_need_all_trees_are_refused(void **state)
     by_topology_free(topology);
 }
 
+/* Above the limit of plans for all nodes, an allgather is planned by classes, and a broadcast, which
+ * has few trees, as everywhere. */
+static void large_fabrics_are_planned(void **state)
+{
+    struct by_topology *topology = rig_preset("leafspine", "all", "128", "4", "160", NULL);
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLGATHER, -1, 0, true, BY_VERDICT_OPTIMAL);
+    struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .in_network = true};
+    struct by_problem problem = {0};
+    bool *member;
+
+    (void)state;
+    assert_int_equal(by_rotations_images(plan->rotations), 128 * 160);
+    by_plan_free(plan);
+    plan = rig_verified(topology, BY_COLLECTIVE_BROADCAST, 5, 0, true, BY_VERDICT_OPTIMAL);
+    assert_null(plan->rotations);
+    by_plan_free(plan);
+    options.member = member = by_alloc(topology->node_count, sizeof(*member));
+    member[3] = member[700] = member[20000] = true;
+    if (by_plan_make(topology, &options, &plan, &problem) != 0) /* of some compute nodes */
+        fail_msg("%s", problem.text);
+    rig_verify(plan, topology, BY_VERDICT_OPTIMAL);
+    by_plan_free(plan);
+    options.collective = BY_COLLECTIVE_ALLGATHER;
+    options.classes = true;
+    assert_int_equal(by_plan_make(topology, &options, &plan, &problem), BY_EUNSUPPORTED);
+    assert_non_null(strstr(problem.text, "of all compute nodes, not of some"));
+    free(member);
+    by_topology_free(topology);
+}
+
+static void large_fabrics_without_alike_parts_are_refused(void **state)
+{
+    struct by_topology *topology = rig_preset("torus", "all", "150x150", NULL);
+    struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLGATHER, .root = -1, .in_network = true};
+    struct by_problem problem = {0};
+    struct by_plan *plan = NULL;
+
+    (void)state;
+    assert_int_equal(by_plan_make(topology, &options, &plan, &problem), BY_EUNSUPPORTED);
+    assert_non_null(strstr(problem.text, "22500 nodes, and above 16384 only plans by classes are made"));
+    by_topology_free(topology);
+}
+
 /* ---- files that are not what they claim ---- */
 
 static json_t *rotation(json_t *plan, size_t number)
@@ -443,6 +487,8 @@ int main(void)
         cmocka_unit_test(tables_of_classes_are_those_of_all_trees),
         cmocka_unit_test(fabrics_without_alike_parts_are_refused),
         cmocka_unit_test(options_that_need_all_trees_are_refused),
+        cmocka_unit_test(large_fabrics_are_planned),
+        cmocka_unit_test(large_fabrics_without_alike_parts_are_refused),
         cmocka_unit_test(tampered_rotations_are_found),
         cmocka_unit_test(formats_of_both_kinds_of_plans_differ),
     };
