@@ -100,17 +100,11 @@ static void move_paths(struct by_plan *plan, struct moves *moves)
     free(nodes);
 }
 
-/* Composes `to` with a rotation's `next`. */
+/* Applies a rotation's `next` to each of `to`. */
 static void step(uint32_t *to, const uint32_t *next, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         to[i] = next[to[i]];
-}
-
-static void set_identity(uint32_t *to, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        to[i] = i;
 }
 
 /* A tree of the result, and where it comes from. */
@@ -138,40 +132,34 @@ struct expansion {
     struct rotations_image *images;
 };
 
-static void add_image(struct expansion *expansion, uint32_t number, const uint32_t *nodes,
-                      const uint32_t *paths)
-{
-    const struct by_tree *from = &expansion->plan->trees[number];
-    struct rotations_image *image = &expansion->images[expansion->count++];
-
-    *image = (struct rotations_image){*from, number};
-    image->tree.root = nodes[from->root];
-    image->tree.first_edge = expansion->edge_count;
-    for (uint32_t i = 0; i < from->edge_count; i++)
-        expansion->edges[expansion->edge_count++] = paths[expansion->plan->edges[from->first_edge + i]];
-}
-
-/* Goes through all products of powers: like an odometer, the last rotation fastest. */
-static void add_images(struct expansion *expansion)
+/* Adds the images of one tree under all products of powers: like an odometer, the last rotation
+ * fastest. */
+static void add_images(struct expansion *expansion, uint32_t number)
 {
     const struct by_rotations *rotations = expansion->plan->rotations;
-    uint32_t n = rotations->node_count, p = expansion->plan->paths.count, turned[BY_ROTATIONS_MAX] = {0};
-    uint32_t *nodes = by_alloc(n, sizeof(*nodes)), *paths = by_alloc(p, sizeof(*paths)), r;
+    const struct by_tree *from = &expansion->plan->trees[number];
+    uint32_t turned[BY_ROTATIONS_MAX] = {0}, count = from->edge_count, root = from->root, r;
+    uint32_t *paths = by_alloc(count, sizeof(*paths));
 
-    set_identity(nodes, n);
-    set_identity(paths, p);
+    if (count > 0)
+        memcpy(paths, expansion->plan->edges + from->first_edge, count * sizeof(*paths));
     do {
-        for (uint32_t i = 0; i < expansion->plan->tree_count; i++)
-            add_image(expansion, i, nodes, paths);
+        struct rotations_image *image = &expansion->images[expansion->count++];
+
+        *image = (struct rotations_image){*from, number};
+        image->tree.root = root;
+        image->tree.first_edge = expansion->edge_count;
+        if (count > 0)
+            memcpy(expansion->edges + expansion->edge_count, paths, count * sizeof(*paths));
+        expansion->edge_count += count;
         for (r = rotations->count; r-- > 0;) {
-            step(nodes, rotations->list[r].next, n);
-            step(paths, expansion->moves->next[r], p);
+            root = rotations->list[r].next[root];
+            step(paths, expansion->moves->next[r], count);
             if (++turned[r] < rotations->list[r].order)
                 break;
             turned[r] = 0; /* it is back where it began */
         }
     } while (r != UINT32_MAX);
-    free(nodes);
     free(paths);
 }
 
@@ -206,7 +194,8 @@ int by_rotations_expand(struct by_plan *plan, struct by_problem *problem)
     expansion.edges = by_alloc_table(edges, sizeof(*expansion.edges));
     expansion.images = by_alloc(count, sizeof(*expansion.images));
     move_paths(plan, &moves);
-    add_images(&expansion);
+    for (uint32_t i = 0; i < plan->tree_count; i++)
+        add_images(&expansion, i);
     for (uint32_t r = 0; r < plan->rotations->count; r++)
         free(moves.next[r]);
     qsort(expansion.images, expansion.count, sizeof(*expansion.images), compare_images);
@@ -240,7 +229,8 @@ static uint32_t *compose(const struct by_rotations *rotations, const uint32_t *p
     uint32_t n = rotations->node_count, *all = by_alloc(n, sizeof(*all)),
              *square = by_alloc(n, sizeof(*square)), *twice = by_alloc(n, sizeof(*twice));
 
-    set_identity(all, n);
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = i;
     for (uint32_t r = 0; r < rotations->count; r++) {
         memcpy(square, rotations->list[r].next, n * sizeof(*square));
         for (uint32_t power = powers[r]; power > 0; power >>= 1) {

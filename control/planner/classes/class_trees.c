@@ -9,7 +9,7 @@
 
 /* Children of a node at one level (count). More would make the tree lower, but each child takes
  * room in tables. */
-#define CHILDREN_MAX 256u
+#define CHILDREN_MAX 512u
 /* Edges of all trees of a plan by classes (count). */
 #define EDGES_MAX ((size_t)1 << 25)
 
