@@ -49,6 +49,11 @@ def counted(switch, link):
     return json.loads(text)[0]["stats64"]["tx"]["bytes"]
 
 
+def say(line): # threads print at the same time: print() would write a line in parts
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def take(listener, number, path):
     connection = listener.accept()[0]
     begin, count, total = None, 0, 0
@@ -58,9 +63,9 @@ def take(listener, number, path):
         total += len(data)
         if now > begin:
             count, last = count + len(data), now
-    print("path", number, "rate", int(count / (last - begin)), "bytes", total, flush=True)
+    say(f"path {number} rate {int(count / (last - begin))} bytes {total}")
     if what == "one":
-        print("m0", counted("m0", "link6"), "m1", counted("m1", "link7"), flush=True)
+        say(f"m0 {counted('m0', 'link6')} m1 {counted('m1', 'link7')}")
 
 
 def give(number, path):
