@@ -168,9 +168,20 @@ says "and left out when not wanted" "1 tree of" steady three reduce --target n0 
 refused "a balance that is none" 2 "never, cheap or always" steady three reduce --target n0 --balance=often
 refused "many values that commute, beside hosts without one" 2 "the limit is then 8 values" steady busy reduce --target host0 --commutative --order host0,host1,host2,host3,host4,host5,host6,host7,host8
 "$banyan" topo a100 --boxes 128 >"$dir/large.json"
+says "alike parts are planned once" "trees       1 class of 1024, k = 1; height 4" \
+    plan large allgather --classes -o "$dir/classes.plan"
+says "which is verified by classes" "OPTIMAL 201.575 GB/s with 1 class of 1024 trees" "$banyan" verify "$dir/large.json" "$dir/classes.plan"
+says "and in numbers" '"images": 1024' "$banyan" verify "$dir/large.json" "$dir/classes.plan" --json
+says "all of its trees are written" "OPTIMAL 201.575 GB/s with 1024 trees" \
+    sh -c "'$banyan' export '$dir/large.json' '$dir/classes.plan' --format plan -o '$dir/all.plan' && '$banyan' verify '$dir/large.json' '$dir/all.plan'"
+says "those of one root are written" '"root": "gpu77", "use": "down"' "$banyan" export "$dir/large.json" "$dir/classes.plan" --format plan --root gpu77
+refused "the trees of a switch" 2 "name a compute node" "$banyan" export "$dir/large.json" "$dir/classes.plan" --format plan --root ib0
+refused "a root for a schedule" 2 "--root is for --format plan" "$banyan" export "$dir/large.json" "$dir/classes.plan" --format msccl --root gpu77
+refused "classes of a ring" 2 "no alike parts" plan ring allgather --classes
 refused "no time" 2 "a number above 0" plan star allgather --time-limit 0
+"$banyan" topo mi250 --boxes 64 >"$dir/packed.json"
 says "a time limit that no search can keep still gives a plan" "ended by    the time limit, with the best plan so far" \
-    plan large allgather --time-limit 0.000001
+    plan packed allgather --time-limit 0.000001
 "$banyan" topo torus --sizes 14x14x14 --fail 0.05 --seed 2 >"$dir/torus.json"
 says "a signal ends a long search with a plan" "ended by    a signal, with the best plan so far" \
     timeout --preserve-status --signal INT $((2 + slow)) "$banyan" plan "$dir/torus.json" -c allreduce
