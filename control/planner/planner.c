@@ -591,8 +591,8 @@ static void clear_classes(struct by_plan *plan)
 
 /*
  * All trees of a large fabric whose compute nodes are all alike and whose switches only forward, as
- * images of one tree: quicker and lower than packed ones. Returns whether they reach the bound; else
- * the plan is as before.
+ * images of one tree: quicker and lower than packed ones. Returns whether they reach the bound;
+ * else the plan is as before.
  */
 static bool plan_images(const struct by_topology *topology, const struct by_plan_options *options,
                         struct by_plan *plan)

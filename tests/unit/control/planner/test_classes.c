@@ -291,8 +291,8 @@ static void options_that_need_all_trees_are_refused(void **state)
     by_topology_free(topology);
 }
 
-/* Above the limit of plans for all nodes, an allgather is planned by classes, and a broadcast, which
- * has few trees, as everywhere. */
+/* Above the limit of plans for all nodes, an allgather is planned by classes, and a broadcast,
+ * which has few trees, as everywhere. */
 static void large_fabrics_are_planned(void **state)
 {
     struct by_topology *topology = rig_preset("leafspine", "all", "128", "4", "160", NULL);
