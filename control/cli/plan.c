@@ -111,8 +111,8 @@ static const struct by_option rows[] = {
                  "all-to-all: what each rank has for each other one, from JSON: an array of rows by "
                  "sender, of numbers by receiver")},
     {BY_ROW_FLAG(0, "classes", AT(options.classes),
-                 "plan alike parts of the fabric once, and write one tree for each class of roots; the "
-                 "default above 16384 nodes")},
+                 "plan alike parts of the fabric once, and write trees for one root of each class; above "
+                 "16384 nodes the default for collectives without a root")},
     {BY_ROW_CHOICE(0, "in-network", "MODE", AT(options.in_network), 0, 1,
                    "auto: use switches that can multicast or aggregate (default); none: switches only "
                    "forward"),
