@@ -149,6 +149,8 @@ static void add_level(struct symmetry_search *search, uint32_t parts)
             alike->present[node] = false;
     }
     alike->count = kept;
+    level->twin = by_alloc(symmetry->node_count, sizeof(*level->twin));
+    memcpy(level->twin, symmetry->of, symmetry->node_count * sizeof(*level->twin));
 }
 
 static bool find_level(struct symmetry_search *search)
@@ -222,14 +224,14 @@ uint64_t by_symmetry_links(const struct by_symmetry *symmetry, uint32_t from, ui
  * The places of a node: part numbers were given to the nodes that a level found, which lie in part
  * 0 of the levels before it. Those of other nodes are those of their twins.
  */
-static void place_nodes(struct by_symmetry *symmetry, uint32_t *const *twin)
+static void place_nodes(struct by_symmetry *symmetry)
 {
     for (uint32_t l = 1; l < symmetry->level_count; l++)
         for (uint32_t i = 0; i < symmetry->node_count; i++) {
             uint32_t node = i;
 
             for (uint32_t before = 0; before < l; before++)
-                node = twin[before][node];
+                node = symmetry->levels[before].twin[node];
             symmetry->levels[l].place[i] = symmetry->levels[l].place[node];
         }
 }
@@ -262,7 +264,7 @@ struct by_symmetry *by_symmetry_find(const struct by_graph *graph)
 {
     struct by_symmetry *symmetry = by_alloc(1, sizeof(*symmetry));
     struct symmetry_search search = {.graph = graph, .symmetry = symmetry};
-    uint32_t n = symmetry->node_count = graph->node_count, *twin[BY_ROTATIONS_MAX];
+    uint32_t n = symmetry->node_count = graph->node_count;
 
     symmetry->of = by_alloc(n, sizeof(*symmetry->of));
     symmetry->moved = by_alloc(n, sizeof(*symmetry->moved));
@@ -270,16 +272,11 @@ struct by_symmetry *by_symmetry_find(const struct by_graph *graph)
         symmetry->of[i] = i;
     search.stack = by_alloc(n, sizeof(*search.stack));
     by_alike_init(&search.alike, graph);
-    while (symmetry->level_count < BY_ROTATIONS_MAX && find_level(&search)) {
-        uint32_t *copy = twin[symmetry->level_count - 1] = by_alloc(n, sizeof(*copy));
-
-        memcpy(copy, symmetry->of, n * sizeof(*copy));
-    }
-    place_nodes(symmetry, twin);
+    while (symmetry->level_count < BY_ROTATIONS_MAX && find_level(&search))
+        ;
+    place_nodes(symmetry);
     finish_nodes(symmetry);
     list_images(symmetry);
-    for (uint32_t l = 0; l < symmetry->level_count; l++)
-        free(twin[l]);
     by_alike_free(&search.alike);
     free(search.stack);
     return symmetry;
@@ -289,8 +286,10 @@ void by_symmetry_free(struct by_symmetry *symmetry)
 {
     if (!symmetry)
         return;
-    for (uint32_t l = 0; l < symmetry->level_count; l++)
+    for (uint32_t l = 0; l < symmetry->level_count; l++) {
         free(symmetry->levels[l].place);
+        free(symmetry->levels[l].twin);
+    }
     free(symmetry->of);
     free(symmetry->moved);
     free(symmetry->representatives);

@@ -14,6 +14,7 @@
 struct by_level {
     uint32_t order;  /* number of alike parts */
     uint32_t *place; /* by node: the number of its part; 0 also for nodes that this level does not move */
+    uint32_t *twin;  /* by node: the node in part 0 of this level and those before it */
 };
 
 /*
