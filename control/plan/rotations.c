@@ -11,6 +11,8 @@
 
 /* Edges of an expanded plan (count): 800 MB. */
 #define EDGES_MAX ((uint64_t)200000000)
+/* Edges that a tree counts as, if it has fewer (count). */
+#define EDGES_MEAN 8u
 
 static const struct by_place nowhere = {0, 0};
 
@@ -186,17 +188,18 @@ int by_rotations_expand(struct by_plan *plan, struct by_problem *problem)
     struct moves moves = {0};
     struct expansion expansion = {.plan = plan, .moves = &moves};
 
-    if (edges > EDGES_MAX)
+    if (edges > EDGES_MAX || count > EDGES_MAX / EDGES_MEAN)
         return by_problem_set(problem, BY_ELIMIT, nowhere,
-                              "the plan is by classes, and all its trees have %llu edges; the limit is %llu: "
-                              "`banyan export --format plan --root NODE` writes those of one root",
-                              (unsigned long long)edges, (unsigned long long)EDGES_MAX);
+                              "the plan is by classes, and all its %llu trees have %llu edges; the limit is "
+                              "%llu: `banyan export --format plan --root NODE` writes those of one root",
+                              (unsigned long long)count, (unsigned long long)edges,
+                              (unsigned long long)EDGES_MAX);
     expansion.edges = by_alloc_table(edges, sizeof(*expansion.edges));
     expansion.images = by_alloc(count, sizeof(*expansion.images));
     move_paths(plan, &moves);
     for (uint32_t i = 0; i < plan->tree_count; i++)
         add_images(&expansion, i);
-    for (uint32_t r = 0; r < plan->rotations->count; r++)
+    for (uint32_t r = 0; r < BY_ROTATIONS_MAX; r++)
         free(moves.next[r]);
     qsort(expansion.images, expansion.count, sizeof(*expansion.images), compare_images);
     replace(plan, expansion.images, expansion.count, expansion.edges, expansion.edge_count);
