@@ -45,8 +45,6 @@
 /* Nodes of a fabric that is planned as a whole (count). Some tables have an entry for each pair of
  * nodes of a piece. */
 #define PLAN_NODES_MAX 16384u
-/* Compute nodes of a fabric that is planned as images of one tree, if that is possible (count). */
-#define IMAGES_MIN 512u
 
 static const struct by_place nowhere = {0, 0};
 
@@ -573,50 +571,13 @@ static int plan_classes(const struct by_topology *topology, const struct by_plan
     return error;
 }
 
-/* Removes what by_classes_plan has filled. */
-static void clear_classes(struct by_plan *plan)
-{
-    by_paths_free(&plan->paths);
-    free(plan->trees);
-    free(plan->edges);
-    by_rotations_free(plan->rotations);
-    plan->trees = NULL;
-    plan->edges = NULL;
-    plan->rotations = NULL;
-    plan->tree_count = plan->cut_count = 0;
-    plan->edge_count = 0;
-    plan->k = 0;
-    plan->inv_x = (struct by_fraction){0, 1};
-}
-
-/*
- * All trees of a large fabric whose compute nodes are all alike and whose switches only forward, as
- * images of one tree: quicker and lower than packed ones. Returns whether they reach the bound;
- * else the plan is as before.
- */
-static bool plan_images(const struct by_topology *topology, const struct by_plan_options *options,
-                        struct by_plan *plan)
-{
-    struct by_problem ignored = {0};
-
-    if (!by_collective_is_sharded(options->collective) || options->shares || options->fixed_k > 0 ||
-        options->loss.num > 0 || options->trees_max > 0 || options->latency_aware || options->ordered ||
-        plan->compute_count < IMAGES_MIN || by_topology_capable(topology))
-        return false;
-    if (by_classes_plan(topology, options, plan_part, plan, &ignored) == 0 && plan->tree_count == 1 &&
-        by_fraction_compare(plan->achieved, plan->optimum) == 0 && by_rotations_expand(plan, &ignored) == 0)
-        return true;
-    clear_classes(plan);
-    return false;
-}
-
 int by_plan_make(const struct by_topology *topology, const struct by_plan_options *given,
                  struct by_plan **plan, struct by_problem *problem)
 {
     struct by_plan_options used = *given, *options = &used;
     struct by_plan *made;
     double start = by_plan_clock();
-    int error = 0;
+    int error;
 
     *plan = NULL;
     problem->text[0] = '\0';
@@ -646,7 +607,7 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         error = plan_classes(topology, options, made, problem);
     else if (by_collective_way(options->collective) == BY_DATA_BOTH)
         error = by_allreduce_plan(topology, options, made, problem);
-    else if (!plan_images(topology, options, made))
+    else
         error = plan_rooted(topology, options, made, problem);
     if (!error && options->trees_max > 0 && by_collective_way(options->collective) == BY_DATA_BOTH)
         error = by_few_make(topology, options, made, problem);
