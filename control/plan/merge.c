@@ -22,18 +22,13 @@ struct merge_work {
     uint32_t *mark, mark_now; /* by path */
 };
 
-static uint64_t mix(uint64_t value)
-{
-    return by_prng_next(&(struct by_prng){value});
-}
-
 static uint64_t hash_of(const struct by_plan *plan, const struct by_tree *tree)
 {
-    uint64_t sum = mix((uint64_t)tree->root << 32 | (uint32_t)tree->use);
+    uint64_t sum = by_prng_mix((uint64_t)tree->root << 32 | (uint32_t)tree->use);
 
     for (uint32_t i = 0; i < tree->edge_count; i++)
-        sum += mix(plan->edges[tree->first_edge + i]);
-    return mix(sum);
+        sum += by_prng_mix(plan->edges[tree->first_edge + i]);
+    return by_prng_mix(sum);
 }
 
 static int compare_entries(const void *left, const void *right)
@@ -118,7 +113,7 @@ uint32_t by_plan_merge(struct by_plan *plan)
     for (uint32_t i = 0; i < count; i++) {
         entries[i].first = i * work.width;
         for (uint32_t j = 0; j < work.width; j++)
-            entries[i].hash = mix(entries[i].hash) + hash_of(plan, &plan->trees[i * work.width + j]);
+            entries[i].hash = by_prng_mix(entries[i].hash) + hash_of(plan, &plan->trees[i * work.width + j]);
     }
     if (count > 1)
         qsort(entries, count, sizeof(*entries), compare_entries);

@@ -20,6 +20,12 @@ static inline uint64_t by_prng_next(struct by_prng *prng)
     return z ^ (z >> 31);
 }
 
+/* Returns a hash of a value: different for different values. */
+static inline uint64_t by_prng_mix(uint64_t value)
+{
+    return by_prng_next(&(struct by_prng){value});
+}
+
 /* Returns a value uniform in [0, bound); bound > 0. The bias is below bound / 2^64. */
 static inline uint64_t by_prng_below(struct by_prng *prng, uint64_t bound)
 {

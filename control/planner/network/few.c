@@ -125,11 +125,6 @@ static void count_entry(const struct few_task *task, const struct by_tree_list *
         add_loads(task, list, &list->trees[entry->first + j], counts);
 }
 
-static uint64_t mix(uint64_t value)
-{
-    return by_prng_next(&(struct by_prng){value});
-}
-
 /*
  * Chooses the rows of the program: `rows` receives, for each kind of loads by entry, the half with
  * the least capacity. Most halves are alike: those of hosts carry every tree once. Returns the
@@ -149,7 +144,7 @@ static uint32_t choose_rows(const struct few_task *task, const struct by_tree_li
         count_entry(task, list, &entries[i], counts);
         for (uint32_t half = 0; half < halves; half++)
             if (counts[half] > 0)
-                rows[half].hash += mix((uint64_t)i << 32 | (uint32_t)counts[half]);
+                rows[half].hash += by_prng_mix((uint64_t)i << 32 | (uint32_t)counts[half]);
     }
     free(counts);
     qsort(rows, halves, sizeof(*rows), compare_rows);

@@ -22,20 +22,15 @@ void by_protect_set_free(struct by_protect_set *set)
 
 /* ---- the list of trees ---- */
 
-static uint64_t mix(uint64_t value)
-{
-    return by_prng_next(&(struct by_prng){value});
-}
-
 /* The order of edges does not matter. */
 static uint64_t hash_unit(const struct by_tree *trees, uint32_t width, const uint32_t *edges)
 {
     uint64_t hash = width;
 
     for (uint32_t i = 0; i < width; i++) {
-        hash += mix((uint64_t)trees[i].root << 3 | trees[i].use) + i;
+        hash += by_prng_mix((uint64_t)trees[i].root << 3 | trees[i].use) + i;
         for (uint32_t e = 0; e < trees[i].edge_count; e++)
-            hash += mix((uint64_t)edges[trees[i].first_edge + e] << 32 | (i + 1));
+            hash += by_prng_mix((uint64_t)edges[trees[i].first_edge + e] << 32 | (i + 1));
     }
     return hash;
 }

@@ -157,11 +157,6 @@ struct colours {
     struct numbering numbering; /* counts distinct colours */
 };
 
-static uint64_t mix(uint64_t value)
-{
-    return by_prng_next(&(struct by_prng){value});
-}
-
 static uint32_t distinct(struct colours *colours, const uint64_t *values, uint32_t count)
 {
     numbering_clear(&colours->numbering);
@@ -175,7 +170,7 @@ static uint64_t link_colour(const struct colours *colours, uint32_t root, uint32
     const struct by_links *links = colours->pairs->platform->links;
     const uint64_t *pair = colours->pair + (size_t)root * colours->n;
 
-    return mix(pair[links->from[link]] + mix(pair[links->to[link]] + colours->link[link]));
+    return by_prng_mix(pair[links->from[link]] + by_prng_mix(pair[links->to[link]] + colours->link[link]));
 }
 
 /*
@@ -193,24 +188,25 @@ static void refine(struct colours *colours, uint32_t root)
     for (uint32_t v = 0; v < colours->n; v++) {
         struct by_fraction size = pairs->sizes[(size_t)root * colours->n + v];
 
-        of[v] = mix(colours->node[v] + mix((uint64_t)size.num + mix((uint64_t)size.den)));
+        of[v] =
+            by_prng_mix(colours->node[v] + by_prng_mix((uint64_t)size.num + by_prng_mix((uint64_t)size.den)));
     }
-    of[pairs->roots[root]] = mix(~of[pairs->roots[root]]);
+    of[pairs->roots[root]] = by_prng_mix(~of[pairs->roots[root]]);
     do {
         before = count;
         memset(colours->sum, 0, colours->n * sizeof(*colours->sum));
         for (uint32_t l = 0; l < links->count; l++) {
-            colours->sum[links->from[l]] += mix(of[links->to[l]] + colours->link[l]);
-            colours->sum[links->to[l]] += mix(of[links->from[l]] ^ ~colours->link[l]);
+            colours->sum[links->from[l]] += by_prng_mix(of[links->to[l]] + colours->link[l]);
+            colours->sum[links->to[l]] += by_prng_mix(of[links->from[l]] ^ ~colours->link[l]);
         }
         for (uint32_t v = 0; v < colours->n; v++)
-            of[v] = mix(of[v] + mix(colours->sum[v]));
+            of[v] = by_prng_mix(of[v] + by_prng_mix(colours->sum[v]));
         count = distinct(colours, of, colours->n);
     } while (count > before);
     for (uint32_t v = 0; v < colours->n; v++)
-        all += mix(of[v]);
+        all += by_prng_mix(of[v]);
     for (uint32_t v = 0; v < colours->n; v++)
-        of[v] = mix(of[v] + all);
+        of[v] = by_prng_mix(of[v] + all);
 }
 
 /*
@@ -229,14 +225,14 @@ static bool describe(struct colours *colours)
         if (pairs->idle[r])
             continue;
         for (uint32_t l = 0; l < links; l++)
-            link[l] += mix(link_colour(colours, r, l));
+            link[l] += by_prng_mix(link_colour(colours, r, l));
         for (uint32_t v = 0; v < n; v++)
-            colours->sum[v] += mix(colours->pair[(size_t)r * n + v]);
+            colours->sum[v] += by_prng_mix(colours->pair[(size_t)r * n + v]);
     }
     for (uint32_t l = 0; l < links; l++)
-        colours->link[l] = mix(colours->link[l] + link[l]);
+        colours->link[l] = by_prng_mix(colours->link[l] + link[l]);
     for (uint32_t v = 0; v < n; v++)
-        colours->node[v] = mix(colours->node[v] + colours->sum[v]);
+        colours->node[v] = by_prng_mix(colours->node[v] + colours->sum[v]);
     free(link);
     return distinct(colours, colours->node, n) + distinct(colours, colours->link, links) > before;
 }
@@ -254,9 +250,9 @@ static void colours_make(struct colours *colours, const struct by_flow_pairs *pa
                                 .sum = by_alloc(n, sizeof(uint64_t))};
     numbering_make(&colours->numbering);
     for (uint32_t v = 0; v < n; v++)
-        colours->node[v] = mix(1 + by_series_shares(platform->topology, platform->ports, v));
+        colours->node[v] = by_prng_mix(1 + by_series_shares(platform->topology, platform->ports, v));
     for (uint32_t l = 0; l < platform->links->count; l++)
-        colours->link[l] = mix((uint64_t)platform->links->capacity[l]);
+        colours->link[l] = by_prng_mix((uint64_t)platform->links->capacity[l]);
 }
 
 static void colours_free(struct colours *colours)
@@ -293,11 +289,11 @@ static void number_resources(struct by_class_list *list, struct colours *colours
 
         for (uint32_t k = 0; k < 3; k++)
             if (of[k] != NONE)
-                colour[of[k]] = mix(colours->node[v] + k);
+                colour[of[k]] = by_prng_mix(colours->node[v] + k);
     }
     for (uint32_t l = 0; l < colours->pairs->platform->links->count; l++)
         if (resources->link[l] != NONE)
-            colour[resources->link[l]] = mix(~colours->link[l]);
+            colour[resources->link[l]] = by_prng_mix(~colours->link[l]);
     numbering_clear(&colours->numbering);
     for (uint32_t i = 0; i < resources->count; i++)
         list_put(list, i, number_of(&colours->numbering, colour[i]));

@@ -2,19 +2,12 @@
 #include "control/view/plot/classes.h"
 
 #include "control/base/alloc.h"
+#include "offload/base/prng.h"
 
 struct classes_pair {
     uint64_t hash;
     uint32_t node;
 };
-
-static uint64_t mix(uint64_t value)
-{
-    value += 0x9e3779b97f4a7c15u;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return value ^ (value >> 31);
-}
 
 static uint64_t bits_of(double value)
 {
@@ -77,14 +70,14 @@ static void hash_kinds(const struct by_fabric *fabric, const uint32_t *levels, s
 {
     for (uint32_t n = 0; n < fabric->topology->node_count; n++) {
         const struct by_node *node = &fabric->topology->nodes[n];
-        uint64_t hash = mix(levels[n]);
+        uint64_t hash = by_prng_mix(levels[n]);
         uint32_t stem = by_stem_bytes(node->name);
 
-        hash =
-            mix(hash ^ (node->compute | node->multicast << 1 | node->aggregate << 2 | fabric->shaded[n] << 3 |
-                        (fabric->root == n) << 4 | (unsigned)by_fabric_symbol(fabric, n) << 5));
+        hash = by_prng_mix(hash ^ (node->compute | node->multicast << 1 | node->aggregate << 2 |
+                                   fabric->shaded[n] << 3 | (fabric->root == n) << 4 |
+                                   (unsigned)by_fabric_symbol(fabric, n) << 5));
         for (uint32_t i = 0; i < stem; i++)
-            hash = mix(hash ^ (unsigned char)node->name[i]);
+            hash = by_prng_mix(hash ^ (unsigned char)node->name[i]);
         pairs[n] = (struct classes_pair){hash, n};
     }
 }
@@ -92,14 +85,14 @@ static void hash_kinds(const struct by_fabric *fabric, const uint32_t *levels, s
 static void hash_neighbours(const struct by_fabric *fabric, const uint32_t *of, struct classes_pair *pairs)
 {
     for (uint32_t n = 0; n < fabric->topology->node_count; n++)
-        pairs[n] = (struct classes_pair){mix(of[n]), n};
+        pairs[n] = (struct classes_pair){by_prng_mix(of[n]), n};
     for (uint32_t c = 0; c < fabric->channel_count; c++) {
         const struct by_plot_channel *channel = &fabric->channels[c];
         uint64_t there = bits_of(channel->capacity[0]), back = bits_of(channel->capacity[1]);
 
         /* A sum does not depend on the order of the neighbours. */
-        pairs[channel->a].hash += mix(mix(mix(of[channel->b]) ^ there) ^ back);
-        pairs[channel->b].hash += mix(mix(mix(of[channel->a]) ^ back) ^ there);
+        pairs[channel->a].hash += by_prng_mix(by_prng_mix(by_prng_mix(of[channel->b]) ^ there) ^ back);
+        pairs[channel->b].hash += by_prng_mix(by_prng_mix(by_prng_mix(of[channel->a]) ^ back) ^ there);
     }
 }
 
