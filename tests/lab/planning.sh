@@ -184,7 +184,7 @@ says "a time limit that no search can keep still gives a plan" "ended by    the 
     plan packed allgather --time-limit 0.000001
 "$banyan" topo torus --sizes 14x14x14 --fail 0.05 --seed 2 >"$dir/torus.json"
 says "a signal ends a long search with a plan" "ended by    a signal, with the best plan so far" \
-    timeout --preserve-status --signal INT $((2 + slow)) "$banyan" plan "$dir/torus.json" -c allreduce
+    timeout --foreground --preserve-status --signal INT $((2 + slow)) "$banyan" plan "$dir/torus.json" -c allreduce
 says "a comparison at 1,024 GPUs" "height 2046" "$banyan" compare "$dir/large.json" -c allgather --algorithms forest,ring,recursive
 says "leaves out what takes too long, and says so" "did not finish within its time limit" \
     "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 0.05
