@@ -267,14 +267,9 @@ static int export_plan(const struct export_arguments *arguments, const struct by
         return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is not a node of %s", arguments->root,
                            arguments->topology);
     error = by_plan_read_classes(arguments->plan, topology, &plan, &problem);
-    if (!error && arguments->root && !plan->rotations) {
-        plan->rotations = by_alloc(1, sizeof(*plan->rotations));
-        plan->rotations->node_count = topology->node_count;
-    }
-    if (!error && arguments->root)
-        error = by_rotations_at_root(plan, (uint32_t)root, &problem);
-    else if (!error && plan->rotations)
-        error = by_rotations_expand(plan, &problem);
+    if (!error)
+        error = arguments->root ? by_rotations_at_root(plan, topology->node_count, (uint32_t)root, &problem)
+                                : by_rotations_expand(plan, &problem);
     if (error)
         status = by_cli_refuse(arguments->plan, &problem);
     else if (!by_cli_create(&output, arguments->output))

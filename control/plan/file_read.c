@@ -562,7 +562,7 @@ int by_plan_parse_classes(const char *text, size_t bytes, const struct by_topolo
 /* Makes all trees of a plan by classes. */
 static int expand(struct by_plan **plan, struct by_problem *problem)
 {
-    int error = (*plan)->rotations ? by_rotations_expand(*plan, problem) : 0;
+    int error = by_rotations_expand(*plan, problem);
 
     if (error) {
         by_plan_free(*plan);

@@ -34,7 +34,8 @@ uint64_t by_rotations_images(const struct by_rotations *rotations)
     return images;
 }
 
-uint64_t by_rotations_edges(const struct by_plan *plan)
+/* The number of edges of all images of the trees of a plan. */
+static uint64_t count_edges(const struct by_plan *plan)
 {
     uint64_t edges = 0;
 
@@ -183,11 +184,12 @@ static void replace(struct by_plan *plan, const struct rotations_image *images, 
 
 int by_rotations_expand(struct by_plan *plan, struct by_problem *problem)
 {
-    uint64_t edges = by_rotations_edges(plan),
-             count = by_rotations_images(plan->rotations) * plan->tree_count;
+    uint64_t edges = count_edges(plan), count = by_rotations_images(plan->rotations) * plan->tree_count;
     struct moves moves = {0};
     struct expansion expansion = {.plan = plan, .moves = &moves};
 
+    if (!plan->rotations)
+        return 0;
     if (edges > EDGES_MAX || count > EDGES_MAX / EDGES_MEAN)
         return by_problem_set(problem, BY_ELIMIT, nowhere,
                               "the plan is by classes, and all its %llu trees have %llu edges; the limit is "
@@ -249,8 +251,10 @@ static uint32_t *compose(const struct by_rotations *rotations, const uint32_t *p
     return all;
 }
 
-int by_rotations_at_root(struct by_plan *plan, uint32_t root, struct by_problem *problem)
+int by_rotations_at_root(struct by_plan *plan, uint32_t node_count, uint32_t root, struct by_problem *problem)
 {
+    const struct by_rotations none = {.node_count = node_count};
+    const struct by_rotations *rotations = plan->rotations ? plan->rotations : &none;
     struct by_paths paths = {0};
     struct rotations_image *images = by_alloc(plan->tree_count, sizeof(*images));
     uint32_t *edges = by_alloc(plan->edge_count, sizeof(*edges)), count = 0, powers[BY_ROTATIONS_MAX];
@@ -260,10 +264,10 @@ int by_rotations_at_root(struct by_plan *plan, uint32_t root, struct by_problem 
         const struct by_tree *tree = &plan->trees[i];
         uint32_t *moved, *nodes;
 
-        if (!find_powers(plan->rotations, tree->root, root, powers))
+        if (!find_powers(rotations, tree->root, root, powers))
             continue;
-        moved = compose(plan->rotations, powers);
-        nodes = by_alloc(plan->rotations->node_count, sizeof(*nodes));
+        moved = compose(rotations, powers);
+        nodes = by_alloc(node_count, sizeof(*nodes));
         images[count] = (struct rotations_image){*tree, i};
         images[count].tree.root = root;
         images[count++].tree.first_edge = edge_count;

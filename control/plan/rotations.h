@@ -30,8 +30,6 @@ struct by_rotations {
 void by_rotations_free(struct by_rotations *rotations);
 /* The number of images of a tree: the product of the orders. 1 for NULL. */
 uint64_t by_rotations_images(const struct by_rotations *rotations);
-/* The number of edges of all images of the trees of a plan. */
-uint64_t by_rotations_edges(const struct by_plan *plan);
 /* By node: the first of the nodes that it can be moved to; the caller frees. */
 uint32_t *by_rotations_orbits(const struct by_rotations *rotations);
 /*
@@ -39,9 +37,10 @@ uint32_t *by_rotations_orbits(const struct by_rotations *rotations);
  * rotations. BY_ELIMIT with `problem` filled if there are too many edges (about 200 million).
  */
 int by_rotations_expand(struct by_plan *plan, struct by_problem *problem);
-/* Replaces each tree by its image that is rooted at `root`, and removes trees that have none.
- * BY_EINVAL with `problem` filled if none remains. The plan must have rotations, perhaps 0 of
- * them. */
-int by_rotations_at_root(struct by_plan *plan, uint32_t root, struct by_problem *problem);
+/* Replaces each tree by its image that is rooted at `root`, and removes trees that have none; a
+ * plan without rotations has only the trees themselves. BY_EINVAL with `problem` filled if none
+ * remains. */
+int by_rotations_at_root(struct by_plan *plan, uint32_t node_count, uint32_t root,
+                         struct by_problem *problem);
 
 #endif

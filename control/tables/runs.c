@@ -17,7 +17,8 @@
 
 /* What one node needs. */
 struct runs_node {
-    uint32_t trees, relays;
+    uint32_t trees; /* at most BY_TREES_MAX */
+    uint64_t relays;
     uint64_t places; /* slots for each position of a window */
 };
 
@@ -128,8 +129,9 @@ static int judge(const struct by_topology *topology, const struct runs_node *nod
 
     for (uint32_t i = 0; i < topology->node_count; i++) {
         if (nodes[i].relays > BY_RELAYS_MAX)
-            return by_problem_say(&runs->problem, BY_ELIMIT, "'%s' needs %u relays; the limit is %u",
-                                  topology->nodes[i].name, nodes[i].relays, BY_RELAYS_MAX);
+            return by_problem_say(&runs->problem, BY_ELIMIT, "'%s' needs %llu relays; the limit is %u",
+                                  topology->nodes[i].name, (unsigned long long)nodes[i].relays,
+                                  BY_RELAYS_MAX);
         if (nodes[i].places > BY_LOWER_SLOTS)
             return by_problem_say(&runs->problem, BY_ELIMIT, "'%s' is in %u trees and has %u slots",
                                   topology->nodes[i].name, nodes[i].trees, BY_LOWER_SLOTS);
@@ -145,13 +147,11 @@ static int judge(const struct by_topology *topology, const struct runs_node *nod
 }
 
 /* Turns the counts of the trees of a plan by classes into those of all their images. */
-static int spread(const struct by_topology *topology, const struct by_rotations *rotations,
-                  struct runs_node *nodes, struct by_problem *problem)
+static void spread(const struct by_rotations *rotations, struct runs_node *nodes)
 {
-    uint32_t n = topology->node_count, *orbit = by_rotations_orbits(rotations),
+    uint32_t n = rotations->node_count, *orbit = by_rotations_orbits(rotations),
              *size = by_alloc(n, sizeof(*size));
     uint64_t images = by_rotations_images(rotations);
-    int error = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         struct runs_node *sum = &nodes[orbit[i]];
@@ -163,25 +163,20 @@ static int spread(const struct by_topology *topology, const struct by_rotations 
         sum->relays += nodes[i].relays;
         sum->places += nodes[i].places;
     }
-    for (uint32_t i = 0; i < n && !error; i++) {
-        struct runs_node *node = &nodes[i];
-        uint64_t each;
+    for (uint32_t i = 0; i < n; i++) {
+        /* images of a tree at the node for each of its nodes in the orbit */
+        uint64_t each = images / size[orbit[i]];
 
         if (orbit[i] != i) {
-            *node = nodes[orbit[i]];
+            nodes[i] = nodes[orbit[i]]; /* first nodes come before the others */
             continue;
         }
-        each = images / size[i]; /* images of a tree at the node for each of its nodes in the orbit */
-        if (node->trees * each > UINT32_MAX || node->relays * each > UINT32_MAX)
-            error = by_problem_say(problem, BY_ELIMIT, "'%s' is in more than %llu trees",
-                                   topology->nodes[i].name, (unsigned long long)node->trees * each);
-        node->trees = (uint32_t)(node->trees * each);
-        node->relays = (uint32_t)(node->relays * each);
-        node->places *= each;
+        nodes[i].trees *= (uint32_t)each;
+        nodes[i].relays *= each;
+        nodes[i].places *= each;
     }
     free(orbit);
     free(size);
-    return error;
 }
 
 static int count_plan(const struct by_topology *topology, const struct by_plan *plan, struct by_runs *runs)
@@ -197,7 +192,7 @@ static int count_plan(const struct by_topology *topology, const struct by_plan *
     for (uint32_t i = 0; i < plan->tree_count && error == 0; i++)
         error = count_tree(topology, plan, &plan->trees[i], children, nodes, &runs->problem);
     if (error == 0 && plan->rotations)
-        error = spread(topology, plan->rotations, nodes, &runs->problem);
+        spread(plan->rotations, nodes);
     if (error == 0)
         error = judge(topology, nodes, runs);
     free(children);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/base/alloc.h"
+#include "offload/base/prng.h"
 
 void by_alike_init(struct by_alike *alike, const struct by_graph *graph)
 {
@@ -41,15 +42,6 @@ void by_alike_free(struct by_alike *alike)
     free(alike->set);
 }
 
-/* The finaliser of SplitMix64 (Steele et al. 2014): a bijection. */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 static uint64_t kind_of(const struct by_alike *alike, uint32_t node)
 {
     const struct by_node *kind = &alike->graph->topology->nodes[node];
@@ -57,7 +49,8 @@ static uint64_t kind_of(const struct by_alike *alike, uint32_t node)
                      kind->multicast << 3 | kind->aggregate << 4 | (uint64_t)kind->ops << 8 |
                      (uint64_t)kind->dtypes << 24;
 
-    return mix(mix(mix(flags) + (uint64_t)kind->aggregate_rate.num) + (uint64_t)kind->aggregate_rate.den);
+    return by_prng_mix(by_prng_mix(by_prng_mix(flags) + (uint64_t)kind->aggregate_rate.num) +
+                       (uint64_t)kind->aggregate_rate.den);
 }
 
 /* Counts the different colours. */
@@ -93,10 +86,11 @@ static void refine(struct by_alike *alike, uint64_t *colour)
                 struct by_near near = net->near[j];
 
                 if (alike->present[near.node])
-                    sum += mix(mix(colour[near.node] + 3 * (uint64_t)net->capacity[near.half]) +
-                               (uint64_t)net->capacity[near.half ^ 1]);
+                    sum +=
+                        by_prng_mix(by_prng_mix(colour[near.node] + 3 * (uint64_t)net->capacity[near.half]) +
+                                    (uint64_t)net->capacity[near.half ^ 1]);
             }
-            alike->fresh[node] = mix(colour[node] ^ sum);
+            alike->fresh[node] = by_prng_mix(colour[node] ^ sum);
         }
         for (uint32_t i = 0; i < alike->count; i++)
             colour[alike->nodes[i]] = alike->fresh[alike->nodes[i]];
@@ -110,7 +104,7 @@ void by_alike_colour(struct by_alike *alike, const uint32_t *apart)
     for (uint32_t i = 0; i < alike->count; i++) {
         uint32_t node = alike->nodes[i];
 
-        alike->colour[node] = mix(kind_of(alike, node) + apart[node]);
+        alike->colour[node] = by_prng_mix(kind_of(alike, node) + apart[node]);
     }
     refine(alike, alike->colour);
 }
@@ -132,6 +126,16 @@ static int compare_entries(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
+/* The end of the entries with the colour of entry `first`. */
+static uint32_t end_of_colour(const struct entry *entries, uint32_t first, uint32_t count)
+{
+    uint32_t end = first + 1;
+
+    while (end < count && entries[end].colour == entries[first].colour)
+        end++;
+    return end;
+}
+
 /* Lists the nodes of parts by colour. Returns how many there are, 0 if some colour is not equally
  * often in all parts. */
 static uint32_t list_entries(const struct by_alike *alike, uint32_t parts, struct entry *entries)
@@ -146,9 +150,7 @@ static uint32_t list_entries(const struct by_alike *alike, uint32_t parts, struc
     }
     qsort(entries, count, sizeof(*entries), compare_entries);
     for (uint32_t first = 0; first < count; first = end) {
-        end = first;
-        while (end < count && entries[end].colour == entries[first].colour)
-            end++;
+        end = end_of_colour(entries, first, count);
         if ((end - first) % parts)
             return 0;
         for (uint32_t i = first; i < end; i++)
@@ -163,7 +165,7 @@ static void tell_apart(struct by_alike *alike, const struct entry *entries, uint
                        uint32_t parts)
 {
     for (uint32_t i = 0; i < each * parts; i++)
-        alike->fine[entries[first + i].node] = mix(entries[first].colour + 1 + i % each);
+        alike->fine[entries[first + i].node] = by_prng_mix(entries[first].colour + 1 + i % each);
 }
 
 /* Whether all neighbours of the first part's nodes of a colour differ in colour from all other
@@ -192,16 +194,14 @@ static bool separate(struct by_alike *alike, const struct entry *entries, uint32
     bool freed = false;
 
     for (uint32_t first = 0; first < count; first = end) {
-        for (end = first; end < count && entries[end].colour == entries[first].colour; end++)
-            ;
+        end = end_of_colour(entries, first, count);
         for (uint32_t i = first; i < end; i++)
             single[entries[i].node] = end - first == parts;
     }
     for (uint32_t first = 0; first < count; first = end) {
         uint32_t each;
 
-        for (end = first; end < count && entries[end].colour == entries[first].colour; end++)
-            ;
+        end = end_of_colour(entries, first, count);
         each = (end - first) / parts;
         if (each > 1 && is_free(alike, entries, first, each, single)) {
             tell_apart(alike, entries, first, each, parts);
@@ -267,8 +267,9 @@ bool by_alike_parts(struct by_alike *alike, uint32_t parts, const uint32_t *apar
     for (uint32_t i = 0; i < alike->count; i++) {
         uint32_t node = alike->nodes[i];
 
-        alike->fine[node] = alike->part[node] == BY_PART_FIXED ? mix(~(uint64_t)node)
-                                                               : mix(kind_of(alike, node) + apart[node]);
+        alike->fine[node] = alike->part[node] == BY_PART_FIXED
+                                ? by_prng_mix(~(uint64_t)node)
+                                : by_prng_mix(kind_of(alike, node) + apart[node]);
     }
     do {
         refine(alike, alike->fine);

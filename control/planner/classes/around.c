@@ -134,6 +134,17 @@ static void try_partition(struct by_around *around, const struct by_symmetry *sy
     free(number);
 }
 
+/* Tries what levels `first` to `last` divide: the cut around a part, and the partition. */
+static void try_levels(struct by_around *around, const struct by_symmetry *symmetry, bool *inside,
+                       uint32_t first, uint32_t last)
+{
+    for (uint32_t i = 0; i < symmetry->node_count; i++)
+        inside[i] = is_first(symmetry, i, first, last);
+    try_set(around, inside);
+    if (around->both_ways)
+        try_partition(around, symmetry, inside, first, last);
+}
+
 /* Tries the partition into single compute nodes. */
 static void try_single(struct by_around *around, const struct by_symmetry *symmetry)
 {
@@ -153,7 +164,6 @@ static void try_single(struct by_around *around, const struct by_symmetry *symme
         inside[node] = false;
     }
     if (around->both_ways && rank == by_symmetry_order(symmetry)) { /* all compute nodes are alike */
-        inside[symmetry->representatives[0]] = false;
         for (uint32_t i = 0; i < symmetry->representative_count; i++)
             inside[symmetry->representatives[i]] = graph->compute[symmetry->representatives[i]];
         try_parts(around, inside, number, rank);
@@ -171,14 +181,11 @@ int by_around_find(struct by_around *around, const struct by_graph *graph, const
     *around = (struct by_around){.graph = graph, .both_ways = both_ways, .bound = {0, 1}};
     around->inside = by_alloc(n, sizeof(*around->inside));
     around->part = by_alloc(n, sizeof(*around->part));
-    for (uint32_t l = 0; l < symmetry->level_count; l++)
-        for (int nested = 0; nested < 2; nested++) {
-            for (uint32_t i = 0; i < n; i++)
-                inside[i] = is_first(symmetry, i, nested ? 0 : l, l);
-            try_set(around, inside);
-            if (both_ways)
-                try_partition(around, symmetry, inside, nested ? 0 : l, l);
-        }
+    for (uint32_t l = 0; l < symmetry->level_count; l++) {
+        try_levels(around, symmetry, inside, l, l);
+        if (l > 0)
+            try_levels(around, symmetry, inside, 0, l);
+    }
     try_single(around, symmetry);
     free(inside);
     if (around->bound.num == 0 ||

@@ -66,7 +66,7 @@ static int find_rate(struct classes_task *task, struct by_problem *problem)
     for (uint32_t half = 0; half < 2 * net->pair_count; half++) {
         struct by_fraction load, inner;
 
-        if (routes->factor[half] == 0 || (net->capacity[half] == 0 && routes->load[half] == 0))
+        if (routes->factor[half] == 0) /* no link between representatives */
             continue;
         if (by_fraction_set((__int128)routes->load[half] * routes->factor[half], routes->copies, &load) !=
                 0 ||
@@ -74,8 +74,7 @@ static int find_rate(struct classes_task *task, struct by_problem *problem)
                                  (struct by_fraction){(int64_t)by_symmetry_order(task->symmetry), 1},
                                  &inner) != 0 ||
             by_fraction_add(load, inner, &load) != 0 ||
-            (load.num > 0 &&
-             by_fraction_divide(load, (struct by_fraction){net->capacity[half], 1}, &load) != 0))
+            by_fraction_divide(load, (struct by_fraction){net->capacity[half], 1}, &load) != 0)
             return by_problem_set(problem, BY_ERANGE, nowhere,
                                   "the load of a link needs more than 63 bits; round the bandwidths");
         if (by_fraction_compare(load, most) > 0)

@@ -38,7 +38,8 @@ struct by_routes {
     uint32_t copies;             /* trees for each rank over which the edges are distributed */
     /* by half of the graph's net, between representatives: edges of all trees that pass it */
     uint64_t *load;
-    /* by half: how often the images of one edge pass one image of it; 0 elsewhere */
+    /* by half: how often the images of one edge pass one image of it; 0 elsewhere, and without
+     * capacity */
     int64_t *factor;
     int64_t *cost; /* by half: what an edge adds to its load in proportion to its capacity */
 };
@@ -50,7 +51,7 @@ int by_routes_find(struct by_routes *routes, const struct by_graph *graph, const
 void by_routes_free(struct by_routes *routes);
 /* Edges of one tree at level turn[number]. */
 uint64_t by_routes_edges(const struct by_routes *routes, uint32_t number);
-/* Sets the next order of levels; false after the last, which is followed by the first. */
+/* Sets the next order of levels. Returns false when it is the first order again. */
 bool by_routes_turn(struct by_routes *routes);
 /* Distributes the edges of `copies` trees for each rank. */
 void by_routes_share(struct by_routes *routes, uint32_t copies);

@@ -107,12 +107,12 @@ static void the_trees_of_one_root_are_those_of_the_whole_plan(void **state)
     by_plan_free(plan);
     for (uint32_t root = 0; root < 9; root++) {
         plan = by_classes(topology, BY_COLLECTIVE_ALLGATHER);
-        assert_int_equal(by_rotations_at_root(plan, root, &problem), 0);
+        assert_int_equal(by_rotations_at_root(plan, topology->node_count, root, &problem), 0);
         assert_trees_at_root(plan, all, root);
         by_plan_free(plan);
     }
     plan = by_classes(topology, BY_COLLECTIVE_ALLGATHER);
-    assert_int_equal(by_rotations_at_root(plan, 9, &problem), BY_EINVAL);
+    assert_int_equal(by_rotations_at_root(plan, topology->node_count, 9, &problem), BY_EINVAL);
     assert_non_null(strstr(problem.text, "name a compute node"));
     by_plan_free(plan);
     by_plan_free(all);
@@ -292,7 +292,7 @@ static void options_that_need_all_trees_are_refused(void **state)
 }
 
 /* Above the limit of plans for all nodes, an allgather is planned by classes, and a broadcast,
- * which has few trees, as everywhere. */
+ * which has few trees, with all of them. */
 static void large_fabrics_are_planned(void **state)
 {
     struct by_topology *topology = rig_preset("leafspine", "all", "128", "4", "160", NULL);
