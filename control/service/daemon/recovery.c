@@ -590,6 +590,15 @@ static void begin(struct by_daemon *daemon)
             give(daemon, (struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = l});
 }
 
+/* Gives recover.c the jobs that have come or gone. The first event, whether of the fabric or of a rank, is
+ * preceded by the parts that are down: their return would otherwise be ignored. */
+static void catch_up(struct by_daemon *daemon)
+{
+    sync_jobs(daemon);
+    if (!daemon->recovery->begun)
+        begin(daemon);
+}
+
 void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
@@ -603,15 +612,13 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
 
     /* A job that has ended is forgotten before another one can get its number. */
     if (daemon->recovery != NULL && event->kind == BY_EVENT_PUSHED) {
-        sync_jobs(daemon);
+        catch_up(daemon);
         step(daemon); /* the change has left its room, which the next request would take */
     }
     if (daemon->recovery == NULL || event->kind >= sizeof(types) / sizeof(types[0]) ||
         types[event->kind] == 0)
         return;
-    sync_jobs(daemon);
-    if (!daemon->recovery->begun)
-        begin(daemon);
+    catch_up(daemon);
     give(daemon,
          (struct by_recover_event){.type = types[event->kind], .what = is_link ? event->link : event->node});
     /* Running jobs do not wait until a push, of recovery or for another job, has reached its time
@@ -628,7 +635,7 @@ static void take(struct by_daemon *daemon, uint16_t job, struct by_recover_event
 {
     if (daemon->recovery == NULL)
         return;
-    sync_jobs(daemon);
+    catch_up(daemon);
     event.job = place_of(daemon->recovery, job);
     if (event.job == UINT32_MAX)
         return;
