@@ -9,6 +9,7 @@ void by_paths_free(struct by_paths *paths)
     free(paths->start);
     free(paths->nodes);
     free(paths->slots);
+    free(paths->reverse);
     *paths = (struct by_paths){0};
 }
 
@@ -80,6 +81,28 @@ uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t co
             return paths->slots[at] - 1;
     paths->slots[at] = append(paths, nodes, count) + 1;
     return paths->count - 1;
+}
+
+uint32_t by_paths_reverse(struct by_paths *paths, uint32_t path)
+{
+    struct by_path view;
+    uint32_t *nodes;
+
+    if (path >= paths->reverse_room) {
+        paths->reverse = by_realloc(paths->reverse, paths->room, sizeof(*paths->reverse));
+        memset(paths->reverse + paths->reverse_room, 0,
+               (paths->room - paths->reverse_room) * sizeof(*paths->reverse));
+        paths->reverse_room = paths->room;
+    }
+    if (paths->reverse[path] == 0) {
+        view = by_paths_get(paths, path);
+        nodes = by_alloc(view.node_count, sizeof(*nodes));
+        for (uint32_t i = 0; i < view.node_count; i++)
+            nodes[i] = view.nodes[view.node_count - 1 - i];
+        paths->reverse[path] = by_paths_add(paths, nodes, view.node_count) + 1;
+        free(nodes);
+    }
+    return paths->reverse[path] - 1;
 }
 
 uint32_t by_paths_append(struct by_paths *paths, const uint32_t *nodes, uint32_t count)

@@ -22,6 +22,8 @@ struct by_paths {
     uint32_t *nodes;
     uint32_t slot_count; /* size of the hash table: a power of two, 0 until by_paths_add */
     uint32_t *slots;     /* path number + 1, 0 is free */
+    uint32_t reverse_room;
+    uint32_t *reverse; /* by path, below reverse_room: the number of its reverse + 1, 0 is unknown */
 };
 
 void by_paths_free(struct by_paths *paths);
@@ -30,6 +32,9 @@ void by_paths_free(struct by_paths *paths);
 void by_paths_copy(struct by_paths *paths, const struct by_paths *from);
 /* Returns the number of the path with these nodes (at least two); adds it when it is new. */
 uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
+/* Returns the number of the path with the nodes of path number `path` in reverse order; adds it
+ * when it is new. */
+uint32_t by_paths_reverse(struct by_paths *paths, uint32_t path);
 /* Whether path number `path` has these nodes. */
 bool by_paths_are(const struct by_paths *paths, uint32_t path, const uint32_t *nodes, uint32_t count);
 /* Adds the path without looking for an equal one, to a table that by_paths_add has not changed

@@ -6,8 +6,8 @@
  * node's sets. The demand X - entering(T) is supermodular on sets that share a compute node, so the
  * greedy sum is minimal, and the tight sets, merged where they intersect, are a family that proves
  * it (Frank, Tardos). When the sum exceeds X, that family yields the next, strictly smaller, X
- * (Newton's method); when it equals X, the rate is exact. Nodes not yet processed count as
- * unlimited sources, which keeps the flows local.
+ * (Newton's method); when it equals X, the rate is exact. Nodes not yet processed are contracted
+ * into the source, which keeps the flows local.
  */
 #include "control/planner/optimum/strength.h"
 
@@ -15,58 +15,42 @@
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
-#include "control/planner/flow/flow.h"
+#include "control/planner/flow/reach.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};
 
-/* The graph with a source (node number node_count) that has an arc to each compute node, and the
- * family. */
 struct strength_search {
     const struct by_graph *graph;
     struct by_strength *strength;
-    struct by_flow *flow;
-    uint32_t *arc; /* the flow's arc, by number of arc */
-    int64_t *base; /* capacity, by number of arc */
-    uint32_t arc_count;
-    uint32_t *source; /* by node: the arc from the source */
-    bool *side;
+    struct by_reach *reach;
+    uint32_t *proof; /* by node: its set in the family that has given the rate */
+    uint32_t proof_count;
     double deadline; /* a time of by_plan_clock, 0 for none */
 };
 
 static void search_make(struct strength_search *search, const struct by_graph *graph,
                         struct by_strength *strength)
 {
-    uint32_t n = graph->node_count, count = 0;
+    uint32_t n = graph->node_count;
 
     *search = (struct strength_search){.graph = graph, .strength = strength};
-    for (size_t i = 0; i < (size_t)n * n; i++)
-        count += graph->capacity[i] > 0;
-    search->flow = by_flow_new(n + 1);
-    search->arc = by_alloc(count, sizeof(*search->arc));
-    search->base = by_alloc(count, sizeof(*search->base));
-    search->source = by_alloc(n, sizeof(*search->source));
-    search->side = by_alloc(n + 1, sizeof(*search->side));
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j < n; j++)
-            if (by_graph_capacity(graph, i, j)) {
-                search->base[search->arc_count] = by_graph_capacity(graph, i, j);
-                search->arc[search->arc_count++] = by_flow_add(search->flow, i, j, 0);
-            }
-    for (uint32_t i = 0; i < n; i++)
-        search->source[i] = graph->compute[i] ? by_flow_add(search->flow, n, i, 0) : UINT32_MAX;
+    search->reach = by_reach_new(graph->net);
+    search->proof = by_alloc(n, sizeof(*search->proof));
     strength->roots = by_alloc(n, sizeof(*strength->roots));
     strength->part = by_alloc(n, sizeof(*strength->part));
 }
 
 static void search_free(struct strength_search *search)
 {
-    by_flow_free(search->flow);
-    free(search->arc);
-    free(search->base);
-    free(search->source);
-    free(search->side);
+    by_reach_free(search->reach);
+    free(search->proof);
+}
+
+static bool is_late(const struct strength_search *search)
+{
+    return search->reach->late || by_plan_late(search->deadline);
 }
 
 /* Starts with an empty family. */
@@ -77,9 +61,9 @@ static void clear_parts(struct strength_search *search)
     search->strength->part_count = 0;
 }
 
-/* Adds the set `side` to the family, merged with the sets that share a compute node with it.
- * Switches that belong to another set stay there: without them the set is no worse, since the graph
- * is balanced. */
+/* Adds the set behind the cut of the last query to the family, merged with the sets that share a
+ * compute node with it. Switches that belong to another set stay there: without them the set is no
+ * worse, since the graph is balanced. */
 static void add_part(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
@@ -87,10 +71,10 @@ static void add_part(struct strength_search *search)
     bool *joined = by_alloc(number + 1, sizeof(*joined));
 
     for (uint32_t i = 0; i < n; i++)
-        if (search->side[i] && graph->compute[i] && part[i] != BY_PART_NONE)
+        if (by_reach_inside(search->reach, i) && graph->compute[i] && part[i] != BY_PART_NONE)
             joined[part[i]] = true;
     for (uint32_t i = 0; i < n; i++)
-        if (part[i] == BY_PART_NONE ? search->side[i] : joined[part[i]])
+        if (part[i] == BY_PART_NONE ? by_reach_inside(search->reach, i) : joined[part[i]])
             part[i] = number;
     free(joined);
 }
@@ -116,10 +100,12 @@ static int64_t count_parts(struct strength_search *search)
     }
     strength->part_count = next;
     free(number);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j < n; j++)
-            if (strength->part[j] != BY_PART_NONE && strength->part[i] != strength->part[j])
-                entering += by_graph_capacity(graph, i, j);
+    for (uint32_t half = 0; half < 2 * graph->net->pair_count; half++) {
+        uint32_t to = strength->part[by_mesh_head(graph->net, half)];
+
+        if (to != BY_PART_NONE && to != strength->part[graph->net->tail[half]])
+            entering += graph->net->capacity[half];
+    }
     return entering;
 }
 
@@ -145,6 +131,7 @@ static int first_rate(struct strength_search *search, struct by_problem *problem
                                   "compute node '%s' cannot be reached from the others; add a link to it",
                                   graph->topology->nodes[i].name);
         entering += graph->compute[i] ? own : 0;
+        search->proof[i] = graph->compute[i] ? search->proof_count++ : BY_PART_NONE;
     }
     set_rate(search, entering, graph->compute_count - 1);
     return 0;
@@ -159,46 +146,42 @@ static int64_t spread_roots(struct strength_search *search)
     int64_t sum = 0;
 
     clear_parts(search);
-    for (uint32_t i = 0; i < search->arc_count; i++)
-        by_flow_set(search->flow, search->arc[i], search->base[i] * strength->den);
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        if (graph->compute[i])
-            by_flow_set(search->flow, search->source[i], strength->num);
-    for (uint32_t i = 0; i < graph->node_count && !by_plan_late(search->deadline); i++) {
-        int64_t reached;
-
+    for (uint32_t half = 0; half < 2 * graph->net->pair_count; half++)
+        by_reach_set(search->reach, half, graph->net->capacity[half] * strength->den);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        by_reach_set_root(search->reach, i, 0);
+        search->reach->contracted[i] = graph->compute[i];
+    }
+    for (uint32_t i = 0; i < graph->node_count && !is_late(search); i++) {
         if (!graph->compute[i])
             continue;
-        by_flow_set(search->flow, search->source[i], 0);
-        reached = by_flow_run(search->flow, graph->node_count, i, strength->num);
-        strength->roots[i] = strength->num - reached;
+        search->reach->contracted[i] = false;
+        strength->roots[i] = strength->num - by_reach_flow(search->reach, i, strength->num);
         sum += strength->roots[i];
-        if (strength->roots[i] > 0) {
-            by_flow_sink_side(search->flow, search->side);
+        if (strength->roots[i] > 0)
             add_part(search);
-        }
-        by_flow_set(search->flow, search->source[i], strength->roots[i]);
+        by_reach_set_root(search->reach, i, strength->roots[i]);
     }
     return sum;
 }
 
-/* Finds the tight sets for the final roots: they hold all compute nodes if the graph
- * is symmetric. */
+/* Completes the tight sets for the final roots: they hold all compute nodes if the graph is
+ * symmetric. The family that has given the rate is tight: its sets require the rate's number of
+ * roots in all. */
 static void find_parts(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
     struct by_strength *strength = search->strength;
     bool all = true;
 
-    clear_parts(search);
-    for (uint32_t i = 0; i < graph->node_count && all && !by_plan_late(search->deadline); i++) {
+    memcpy(strength->part, search->proof, graph->node_count * sizeof(*strength->part));
+    strength->part_count = search->proof_count;
+    for (uint32_t i = 0; i < graph->node_count && all && !is_late(search); i++) {
         if (!graph->compute[i] || strength->part[i] != BY_PART_NONE)
             continue;
-        all = by_flow_run(search->flow, graph->node_count, i, strength->num + 1) == strength->num;
-        if (all) {
-            by_flow_sink_side(search->flow, search->side);
+        all = by_reach_flow(search->reach, i, strength->num + 1) == strength->num;
+        if (all)
             add_part(search);
-        }
     }
     count_parts(search);
     if (!all || strength->part_count < 2)
@@ -228,18 +211,20 @@ int by_strength_find(const struct by_graph *graph, double deadline, struct by_st
     while (!error) {
         int64_t num = strength->num, den = strength->den, sum = spread_roots(&search), entering;
 
-        if (by_plan_late(deadline))
+        if (is_late(&search))
             error = refuse_late(problem);
         if (error || sum <= num)
             break;
         entering = count_parts(&search);
         BY_ASSERT(strength->part_count > 1);
         set_rate(&search, entering, strength->part_count - 1);
+        memcpy(search.proof, strength->part, graph->node_count * sizeof(*search.proof));
+        search.proof_count = strength->part_count;
         BY_ASSERT((__int128)strength->num * den < (__int128)num * strength->den);
     }
     if (!error)
         find_parts(&search);
-    if (!error && by_plan_late(deadline))
+    if (!error && is_late(&search))
         error = refuse_late(problem);
     search_free(&search);
     return error;

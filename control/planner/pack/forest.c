@@ -44,7 +44,7 @@ struct forest_work {
     /* by node: the path into a switch with one child, which the child's path continues, + 1 */
     uint32_t *carried;
     uint32_t *edges;
-    struct by_path *views;
+    struct by_tree_shape *shape;
 };
 
 /* Chooses the nodes that trees span: compute nodes, and branching switches that every tree can
@@ -286,16 +286,7 @@ static void emit(void *context, uint32_t root, int64_t count, const uint32_t *id
     BY_ASSERT(error == 0);
     by_stage_add(forest->stage, (uint64_t)count);
     if (forest->use == BY_TREE_BOTH || (work->removes && passes_branch(work, ids, id_count))) {
-        for (uint32_t i = 0; i < id_count; i++) {
-            struct by_path path = by_paths_get(&work->list->paths, ids[i]);
-
-            work->views[i].node_count = path.node_count;
-            work->views[i].nodes = by_alloc(path.node_count, sizeof(*path.nodes)); /* the table may move */
-            memcpy(work->views[i].nodes, path.nodes, path.node_count * sizeof(*path.nodes));
-        }
-        by_tree_list_add(work->list, forest->graph, root, forest->use, weight, work->views, id_count);
-        for (uint32_t i = 0; i < id_count; i++)
-            free(work->views[i].nodes);
+        by_tree_shape_add(work->shape, work->list, root, forest->use, weight, ids, id_count);
     } else if (work->staying) {
         uint32_t kept = prune(work, ids, id_count);
 
@@ -324,7 +315,7 @@ static int make_trees(struct forest_work *work)
     work->children = by_alloc(n, sizeof(*work->children));
     work->carried = by_alloc(n, sizeof(*work->carried));
     work->edges = by_alloc(n, sizeof(*work->edges));
-    work->views = by_alloc(n, sizeof(*work->views));
+    work->shape = by_tree_shape_new(work->forest->graph);
     error = by_merge_run(&work->laminar, merged, flow_paths, count, work->forest->deadline, emit, work);
     if (error) {
         by_tree_list_free(work->list);
@@ -335,7 +326,7 @@ static int make_trees(struct forest_work *work)
     free(work->children);
     free(work->carried);
     free(work->edges);
-    free(work->views);
+    by_tree_shape_free(work->shape);
     free(flow_paths);
     free(joins);
     free(merged);

@@ -227,6 +227,9 @@ static uint32_t child_with(const struct merger *merger, uint32_t group, uint32_t
     return node;
 }
 
+/* Edges by which flow paths are read in advance (count). */
+#define AHEAD 6u
+
 /* Continues within a group from `node`, where the tree entered. The recursion is only as deep as
  * the fabric is hierarchical. */
 static void enter(struct merger *merger, uint32_t group, uint32_t node)
@@ -234,6 +237,7 @@ static void enter(struct merger *merger, uint32_t group, uint32_t node)
     struct merge_part *part = &merger->parts[group];
     uint32_t n = merger->node_count, child = child_with(merger, group, node), root = merger->slot[child];
     uint32_t stride, bundle;
+    const uint32_t *halves;
 
     BY_ASSERT(part->packing && part->bundle_next[root] < part->bundle_start[root + 1]);
     stride = part->packing->node_count - 1;
@@ -243,9 +247,19 @@ static void enter(struct merger *merger, uint32_t group, uint32_t node)
     remember(merger, false, group, bundle, root);
     if (child >= n)
         enter(merger, child - n, node);
+    halves = part->packing->halves + (size_t)bundle * stride;
+    for (uint32_t e = 0; e < stride && e < AHEAD; e++)
+        __builtin_prefetch(&merger->flow_paths[part->flow_path_start[halves[e]]]);
     for (uint32_t e = 0; e < stride; e++) {
-        uint32_t half = part->packing->halves[(size_t)bundle * stride + e];
-        uint32_t at = pick_flow_path(merger, part, half);
+        uint32_t half = halves[e], at;
+
+        /* The halves of a bundle follow no order in memory. */
+        if (e + 2 * AHEAD < stride) {
+            __builtin_prefetch(&part->flow_path_start[halves[e + 2 * AHEAD]]);
+            __builtin_prefetch(&part->flow_path_count[halves[e + 2 * AHEAD]]);
+            __builtin_prefetch(&merger->flow_paths[part->flow_path_start[halves[e + AHEAD]]]);
+        }
+        at = pick_flow_path(merger, part, half);
         const struct by_merge_flow_path *flow_path = &merger->flow_paths[at];
 
         if (flow_path->amount < merger->amount)

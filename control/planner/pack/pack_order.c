@@ -18,6 +18,12 @@
 /* On nets of few nodes, which growth packs quickly, the limit on trees is lower (count). */
 #define SMALL_NODES     48u
 #define SMALL_UNITS_MAX 4096
+/* Buckets of an arc's parts (count), where a node has at most 64 arcs, and else one. */
+#define BUCKETS 64u
+/* Arcs of a node (count) up to which all classes in a bucket may use the same ones. */
+#define EXACT_ARCS 6u
+/* Classes whose levels are read at a time: 64 bytes of keys of a node. */
+#define TILE 32u
 /* Keys for one hop (count), which leaves room for tie-breaks. */
 #define KEY_STEP 8u
 
@@ -80,13 +86,13 @@ static void find_distances(struct by_orders *orders)
 {
     const struct by_mesh *net = orders->net;
     uint32_t n = net->node_count, *next = by_alloc(n, sizeof(*next)), bucket[LENGTH_MAX + 1];
+    uint16_t *key = by_alloc(n, sizeof(*key));
     bool *done = by_alloc(n, sizeof(*done));
     int64_t widest = 1;
 
     for (uint32_t half = 0; half < 2 * net->pair_count; half++)
         widest = net->capacity[half] > widest ? net->capacity[half] : widest;
     for (uint32_t c = 0; c < orders->class_count; c++) {
-        uint16_t *key = orders->keys + (size_t)c * n;
         uint32_t left = n, at = 0;
 
         memset(key, 0xff, n * sizeof(*key));
@@ -121,8 +127,11 @@ static void find_distances(struct by_orders *orders)
             node = bucket[at % (LENGTH_MAX + 1)] - 1;
             bucket[at % (LENGTH_MAX + 1)] = next[node];
         }
+        for (uint32_t i = 0; i < n; i++)
+            orders->keys[(size_t)i * orders->class_count + c] = key[i];
     }
     free(next);
+    free(key);
     free(done);
 }
 
@@ -138,44 +147,74 @@ static void find_distances(struct by_orders *orders)
 static void find_keys(struct by_orders *orders, uint32_t attempt)
 {
     const struct by_mesh *net = orders->net;
-    uint32_t n = net->node_count, spread = attempt == 2 ? 5 * KEY_STEP / 2 : LENGTH_MIN;
+    uint32_t n = net->node_count, classes = orders->class_count;
+    uint32_t spread = attempt == 2 ? 5 * KEY_STEP / 2 : LENGTH_MIN;
 
     orders->prng = (struct by_prng){attempt + 1};
     if (attempt >= 3)
         find_distances(orders);
-    for (uint32_t c = 0; c < orders->class_count; c++) {
+    for (uint32_t first = 0; first < classes && attempt < 3; first += TILE)
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t c = first; c < classes && c < first + TILE; c++)
+                orders->keys[(size_t)i * classes + c] =
+                    (uint16_t)(orders->levels[(size_t)c * n + i] * KEY_STEP);
+    for (uint32_t c = 0; c < classes; c++) {
         const uint16_t *level = orders->levels + (size_t)c * n;
-        uint16_t *key = orders->keys + (size_t)c * n;
+        uint16_t *key = orders->keys + c;
 
-        for (uint32_t i = 0; i < n && attempt != 3; i++) {
-            if (attempt < 3)
-                key[i] = (uint16_t)(level[i] * KEY_STEP);
-            if (attempt >= 2 && level[i] > 0)
-                key[i] = (uint16_t)(key[i] + by_prng_below(&orders->prng, spread));
-        }
+        for (uint32_t i = 0; i < n && (attempt == 2 || attempt == 4); i++)
+            if (level[i] > 0)
+                key[(size_t)i * classes] =
+                    (uint16_t)(key[(size_t)i * classes] + by_prng_below(&orders->prng, spread));
         for (uint32_t i = net->first[orders->class_node[c]];
              attempt == 1 && i < net->first[orders->class_node[c] + 1]; i++) {
             const struct by_near *near = &net->near[i];
 
             if (level[near->node] == 1 &&
                 net->capacity[near->half ^ 1] < orders->roots[orders->class_node[c]])
-                key[near->node]++;
+                key[(size_t)near->node * classes]++;
         }
     }
 }
 
-static bool may_use(const struct by_orders *orders, uint32_t class, uint32_t node, uint32_t arc)
+static bool may_use(const struct by_orders *orders, uint32_t class, uint32_t arc)
 {
-    const uint16_t *key = orders->keys + (size_t) class * orders->net->node_count;
+    return orders->may[(size_t) class * orders->word_count + arc / 64] >> arc % 64 & 1;
+}
 
-    return key[orders->arc_tail[arc]] < key[node];
+/* Finds the arcs that each class may use: those from nodes with lower keys. */
+static void find_arcs(struct by_orders *orders, uint32_t node)
+{
+    size_t classes = orders->class_count, words = (orders->arc_count + 63) / 64;
+    const uint16_t *own = orders->keys + node * classes;
+
+    orders->word_count = (uint32_t)words;
+    memset(orders->may, 0, classes * words * sizeof(*orders->may));
+    for (uint32_t arc = 0; arc < orders->arc_count; arc++) {
+        const uint16_t *tail = orders->keys + orders->arc_tail[arc] * classes;
+        uint64_t *may = orders->may + arc / 64;
+
+        for (size_t c = 0; c < classes; c++)
+            may[c * words] |= (uint64_t)(tail[c] < own[c]) << arc % 64;
+    }
+}
+
+static struct by_order_bucket *bucket_of(const struct by_orders *orders, uint32_t arc, uint64_t may)
+{
+    uint64_t bucket = orders->arc_count <= EXACT_ARCS ? may : may * UINT64_C(0x9e3779b97f4a7c15) >> 58;
+
+    return &orders->buckets[(size_t)arc * orders->bucket_count + bucket % orders->bucket_count];
 }
 
 static void add_part(struct by_orders *orders, uint32_t class, uint32_t arc, int64_t amount)
 {
+    uint64_t may = orders->may[(size_t) class * orders->word_count];
+    struct by_order_bucket *bucket = bucket_of(orders, arc, may);
+
     BY_GROW(orders->parts, orders->part_count, orders->part_room);
-    orders->parts[orders->part_count] = (struct by_order_part){class, arc, amount, orders->arc_first[arc]};
-    orders->arc_first[arc] = orders->part_count++;
+    orders->parts[orders->part_count] = (struct by_order_part){class, arc, amount, bucket->first};
+    bucket->first = orders->part_count++;
+    bucket->may |= may;
 }
 
 static void serve(struct by_orders *orders, uint32_t class, uint32_t arc)
@@ -203,9 +242,12 @@ static void begin_node(struct by_orders *orders, uint32_t node)
             continue;
         orders->arc_half[orders->arc_count] = near->half;
         orders->arc_tail[orders->arc_count] = near->node;
-        orders->arc_left[orders->arc_count] = net->capacity[near->half];
-        orders->arc_first[orders->arc_count++] = UINT32_MAX;
+        orders->arc_left[orders->arc_count++] = net->capacity[near->half];
     }
+    orders->bucket_count = orders->arc_count <= 64 ? BUCKETS : 1;
+    for (uint32_t i = 0; i < orders->arc_count * orders->bucket_count; i++)
+        orders->buckets[i] = (struct by_order_bucket){UINT32_MAX, 0};
+    find_arcs(orders, node);
     for (uint32_t c = 0; c < orders->class_count; c++)
         orders->wanted[c] = orders->class_node[c] == node ? 0 : orders->roots[orders->class_node[c]];
     for (uint32_t arc = 0; arc < orders->arc_count; arc++) {
@@ -218,7 +260,7 @@ static void begin_node(struct by_orders *orders, uint32_t node)
 
 /* Sorts the classes that are not fully served, those with the fewest arcs first. Returns their
  * count. */
-static uint32_t sort_waiting(struct by_orders *orders, uint32_t node)
+static uint32_t sort_waiting(struct by_orders *orders)
 {
     uint32_t count = 0, *start = orders->arc_queue; /* free until augmentation */
     uint32_t sorted = 0;
@@ -229,8 +271,8 @@ static uint32_t sort_waiting(struct by_orders *orders, uint32_t node)
 
         if (orders->wanted[c] == 0)
             continue;
-        for (uint32_t arc = 0; arc < orders->arc_count; arc++)
-            options += may_use(orders, c, node, arc);
+        for (uint32_t word = 0; word < orders->word_count; word++)
+            options += (uint32_t)__builtin_popcountll(orders->may[(size_t)c * orders->word_count + word]);
         orders->options[c] = options;
         start[options + 1]++;
         count++;
@@ -247,7 +289,7 @@ static uint32_t sort_waiting(struct by_orders *orders, uint32_t node)
 }
 
 /* Serves a class over the arcs with the most remaining capacity. */
-static void serve_greedily(struct by_orders *orders, uint32_t class, uint32_t node)
+static void serve_greedily(struct by_orders *orders, uint32_t class)
 {
     while (orders->wanted[class] > 0) {
         uint32_t best = UINT32_MAX;
@@ -255,7 +297,7 @@ static void serve_greedily(struct by_orders *orders, uint32_t class, uint32_t no
         for (uint32_t arc = 0; arc < orders->arc_count; arc++)
             if (orders->arc_left[arc] > 0 &&
                 (best == UINT32_MAX || orders->arc_left[arc] > orders->arc_left[best]) &&
-                may_use(orders, class, node, arc))
+                may_use(orders, class, arc))
                 best = arc;
         if (best == UINT32_MAX)
             return;
@@ -285,15 +327,56 @@ static void push_back(struct by_orders *orders, uint32_t class, uint32_t free_ar
     add_part(orders, class, arc, amount);
 }
 
+/* Marks the arcs to which a part of the bucket may move and that have not been seen. Forgets parts
+ * that have moved. */
+static uint32_t look_at_bucket(struct by_orders *orders, struct by_order_bucket *bucket, uint32_t arc,
+                               uint32_t tail)
+{
+    uint32_t *link = &bucket->first;
+    uint64_t may = 0;
+
+    while (*link != UINT32_MAX) {
+        struct by_order_part *part = &orders->parts[*link];
+
+        if (part->amount == 0) {
+            *link = part->next;
+            continue;
+        }
+        may |= orders->may[(size_t)part->class * orders->word_count];
+        for (uint32_t other = 0; other < orders->arc_count; other++)
+            if (orders->arc_seen[other] != orders->stamp && may_use(orders, part->class, other)) {
+                orders->arc_seen[other] = orders->stamp;
+                orders->arc_before[other] = arc;
+                orders->arc_part[other] = *link;
+                orders->arc_queue[tail++] = other;
+            }
+        if (tail == orders->arc_count || orders->arc_count <= EXACT_ARCS)
+            return tail;
+        link = &part->next;
+    }
+    bucket->may = may;
+    return tail;
+}
+
+/* Returns a bit for each of the first 64 arcs that has not been seen. */
+static uint64_t unseen(const struct by_orders *orders)
+{
+    uint64_t set = 0;
+
+    for (uint32_t arc = 0; arc < orders->arc_count && arc < 64; arc++)
+        set |= (uint64_t)(orders->arc_seen[arc] != orders->stamp) << arc;
+    return set;
+}
+
 /* Finds an arc that becomes free for the class when parts of others move; false when
  * there is none. */
-static bool augment(struct by_orders *orders, uint32_t class, uint32_t node)
+static bool augment(struct by_orders *orders, uint32_t class)
 {
     uint32_t head = 0, tail = 0;
 
     orders->stamp++;
     for (uint32_t arc = 0; arc < orders->arc_count; arc++)
-        if (may_use(orders, class, node, arc)) {
+        if (may_use(orders, class, arc)) {
             orders->arc_seen[arc] = orders->stamp;
             orders->arc_before[arc] = UINT32_MAX;
             orders->arc_queue[tail++] = arc;
@@ -305,20 +388,11 @@ static bool augment(struct by_orders *orders, uint32_t class, uint32_t node)
             push_back(orders, class, arc);
             return true;
         }
-        if (tail == orders->arc_count)
-            continue; /* all arcs are seen: only look for one with remaining capacity */
-        for (uint32_t p = orders->arc_first[arc]; p != UINT32_MAX; p = orders->parts[p].next) {
-            const struct by_order_part *part = &orders->parts[p];
+        for (uint32_t i = 0; i < orders->bucket_count && tail < orders->arc_count; i++) {
+            struct by_order_bucket *bucket = &orders->buckets[(size_t)arc * orders->bucket_count + i];
 
-            if (part->amount == 0)
-                continue;
-            for (uint32_t other = 0; other < orders->arc_count; other++)
-                if (orders->arc_seen[other] != orders->stamp && may_use(orders, part->class, node, other)) {
-                    orders->arc_seen[other] = orders->stamp;
-                    orders->arc_before[other] = arc;
-                    orders->arc_part[other] = p;
-                    orders->arc_queue[tail++] = other;
-                }
+            if (bucket->first != UINT32_MAX && (orders->arc_count > 64 || (bucket->may & unseen(orders))))
+                tail = look_at_bucket(orders, bucket, arc, tail);
         }
     }
     return false;
@@ -336,11 +410,11 @@ static void add_extra(struct by_orders *orders, uint32_t class, uint32_t node, u
  * part has no half. */
 static void keep_node(struct by_orders *orders, uint32_t node)
 {
-    uint32_t n = orders->net->node_count;
+    uint32_t *main = orders->main + (size_t)node * orders->class_count;
     int64_t *most = orders->wanted;
 
     for (uint32_t c = 0; c < orders->class_count; c++) {
-        orders->main[(size_t)c * n + node] = BY_UNIT_MISSING;
+        main[c] = BY_UNIT_MISSING;
         if (most[c] > 0) {
             add_extra(orders, c, node, BY_UNIT_MISSING, most[c]);
             orders->missing += most[c];
@@ -352,13 +426,13 @@ static void keep_node(struct by_orders *orders, uint32_t node)
 
         if (part->amount > most[part->class]) {
             most[part->class] = part->amount;
-            orders->main[(size_t)part->class * n + node] = orders->arc_half[part->arc];
+            main[part->class] = orders->arc_half[part->arc];
         }
     }
     for (uint32_t p = 0; p < orders->part_count; p++) {
         const struct by_order_part *part = &orders->parts[p];
 
-        if (part->amount > 0 && orders->main[(size_t)part->class * n + node] != orders->arc_half[part->arc])
+        if (part->amount > 0 && main[part->class] != orders->arc_half[part->arc])
             add_extra(orders, part->class, node, orders->arc_half[part->arc], part->amount);
     }
 }
@@ -368,12 +442,12 @@ static void solve_node(struct by_orders *orders, uint32_t node)
     uint32_t count;
 
     begin_node(orders, node);
-    count = sort_waiting(orders, node);
+    count = sort_waiting(orders);
     for (uint32_t i = 0; i < count; i++)
-        serve_greedily(orders, orders->waiting[i], node);
+        serve_greedily(orders, orders->waiting[i]);
     for (uint32_t i = 0; i < count; i++)
         while (orders->wanted[orders->waiting[i]] > 0)
-            if (!augment(orders, orders->waiting[i], node))
+            if (!augment(orders, orders->waiting[i]))
                 break;
     keep_node(orders, node);
 }
@@ -420,7 +494,8 @@ static void orders_make(struct by_orders *orders, const struct by_mesh *net, con
     orders->arc_half = by_alloc(degree, sizeof(*orders->arc_half));
     orders->arc_tail = by_alloc(degree, sizeof(*orders->arc_tail));
     orders->arc_left = by_alloc(degree, sizeof(*orders->arc_left));
-    orders->arc_first = by_alloc(degree, sizeof(*orders->arc_first));
+    orders->buckets = by_alloc((size_t)degree * BUCKETS, sizeof(*orders->buckets));
+    orders->may = by_alloc((size_t)orders->class_count * ((degree + 63) / 64), sizeof(*orders->may));
     orders->arc_seen = by_alloc(degree, sizeof(*orders->arc_seen));
     orders->arc_before = by_alloc(degree, sizeof(*orders->arc_before));
     orders->arc_part = by_alloc(degree, sizeof(*orders->arc_part));
@@ -442,7 +517,8 @@ static void orders_free(struct by_orders *orders)
     free(orders->arc_half);
     free(orders->arc_tail);
     free(orders->arc_left);
-    free(orders->arc_first);
+    free(orders->buckets);
+    free(orders->may);
     free(orders->arc_seen);
     free(orders->arc_before);
     free(orders->arc_part);

@@ -12,7 +12,13 @@ struct by_order_part {
     uint32_t class;
     uint32_t arc;
     int64_t amount;
-    uint32_t next; /* next of the same arc, UINT32_MAX ends */
+    uint32_t next; /* next in the same bucket, UINT32_MAX ends */
+};
+
+/* Parts of one arc whose classes may use similar arcs. */
+struct by_order_bucket {
+    uint32_t first;
+    uint64_t may; /* at least the arcs that one of these classes may use, of the first 64 */
 };
 
 /* An additional part, if one link does not serve all trees of a root at a node. */
@@ -30,7 +36,7 @@ struct by_orders {
     uint32_t *class_node; /* by class: its root */
     uint32_t *node_class; /* by node: UINT32_MAX if no tree starts there */
     uint16_t *levels;     /* [class * node_count + node] */
-    uint16_t *keys;       /* the same */
+    uint16_t *keys;       /* [node * class_count + class] */
     uint32_t *main;       /* the same: the half that serves most (or all) trees */
     struct by_order_extra *extras;
     uint32_t extra_count, extra_room;
@@ -43,13 +49,16 @@ struct by_orders {
     uint32_t arc_count;
     uint32_t *arc_half, *arc_tail;
     int64_t *arc_left;
-    uint32_t *arc_first; /* by arc: its parts */
     uint32_t *arc_seen, *arc_before, *arc_part, *arc_queue;
     uint32_t stamp;
     struct by_order_part *parts;
     uint32_t part_count, part_room;
-    int64_t *wanted;   /* by class */
-    uint32_t *waiting; /* classes not served yet, sorted by the number of arcs they may use */
+    struct by_order_bucket *buckets; /* [arc * bucket_count + bucket] */
+    uint32_t bucket_count;
+    uint32_t word_count; /* of the set of arcs of a class */
+    uint64_t *may;       /* [class * word_count + arc / 64]: a bit for each arc that its trees may use */
+    int64_t *wanted;     /* by class */
+    uint32_t *waiting;   /* classes not served yet, sorted by the number of arcs they may use */
     uint32_t *options;
 };
 

@@ -9,11 +9,15 @@
 struct pack_write_writer {
     struct by_orders *orders;
     uint32_t *half;                     /* by node, of the current bundle */
+    uint32_t *main;                     /* [class % TILE * node_count + node], of TILE classes */
     uint32_t *first_child, *next_child; /* by node: children + 1, 0 ends */
     uint32_t *queue;
     int64_t *cuts;
     uint32_t cut_count, cut_room;
 };
+
+/* Classes whose decisions are read at a time: 64 bytes of a node. */
+#define TILE 16u
 
 /* Writes the tree that `half` describes, breadth first. */
 static void write_bundle(struct pack_write_writer *writer, uint32_t root, int64_t count,
@@ -78,7 +82,7 @@ static void write_class(struct pack_write_writer *writer, uint32_t class, int64_
 
         if (end == begin)
             continue;
-        memcpy(writer->half, orders->main + (size_t) class * n, n * sizeof(*writer->half));
+        memcpy(writer->half, writer->main + (size_t)(class % TILE) * n, n * sizeof(*writer->half));
         for (uint32_t e = orders->first_extra[class]; e != UINT32_MAX; e = orders->extras[e].next) {
             const struct by_order_extra *extra = &orders->extras[e];
 
@@ -102,15 +106,28 @@ static void writer_make(struct pack_write_writer *writer, struct by_orders *orde
     writer->first_child = by_alloc(n, sizeof(*writer->first_child));
     writer->next_child = by_alloc(n, sizeof(*writer->next_child));
     writer->queue = by_alloc(n, sizeof(*writer->queue));
+    writer->main = by_alloc((size_t)n * TILE, sizeof(*writer->main));
 }
 
 static void writer_free(struct pack_write_writer *writer)
 {
     free(writer->half);
+    free(writer->main);
     free(writer->first_child);
     free(writer->next_child);
     free(writer->queue);
     free(writer->cuts);
+}
+
+/* Reads the decisions of TILE classes from `first` on. */
+static void read_main(struct pack_write_writer *writer, uint32_t first)
+{
+    const struct by_orders *orders = writer->orders;
+    uint32_t n = orders->net->node_count, classes = orders->class_count;
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t c = first; c < classes && c < first + TILE; c++)
+            writer->main[(size_t)(c % TILE) * n + i] = orders->main[(size_t)i * classes + c];
 }
 
 void by_order_write(struct by_orders *orders, struct by_packing *packing)
@@ -119,8 +136,11 @@ void by_order_write(struct by_orders *orders, struct by_packing *packing)
     struct pack_write_writer writer;
 
     writer_make(&writer, orders);
-    for (uint32_t c = 0; c < orders->class_count; c++)
+    for (uint32_t c = 0; c < orders->class_count; c++) {
+        if (c % TILE == 0)
+            read_main(&writer, c);
         write_class(&writer, c, used, packing);
+    }
     writer_free(&writer);
     free(used);
 }
@@ -142,7 +162,8 @@ void by_order_units(const struct by_orders *orders, struct by_units *units)
 
         for (uint32_t i = 0; i < n; i++)
             for (uint32_t t = 0; t < count; t++)
-                units->parent[(size_t)i * units->count + first + t] = orders->main[(size_t)c * n + i];
+                units->parent[(size_t)i * units->count + first + t] =
+                    orders->main[(size_t)i * orders->class_count + c];
         for (uint32_t t = 0; t < count; t++) {
             units->root[first + t] = root;
             units->parent[(size_t)root * units->count + first + t] = BY_UNIT_MISSING;

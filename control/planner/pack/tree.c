@@ -6,39 +6,75 @@
 #include "control/base/fraction.h"
 #include "offload/base/assert.h"
 
-struct tree_shape {
-    uint32_t node_count;
-    uint32_t root;
-    bool *inside;
-    struct by_path *from_parent; /* by node; node_count 0 if none */
+/* The path into a node. Its nodes are those of a path of the list's table, or in `nodes` of the
+ * shape. */
+struct tree_step {
+    uint32_t parent;
+    uint32_t hops; /* 0: no path */
+    uint32_t path; /* number in the table, or UINT32_MAX */
+    uint32_t at;   /* else its first node in the shape */
+    bool backward; /* it is the reverse of that path */
 };
 
-static void shape_make(struct tree_shape *shape, uint32_t node_count, uint32_t root)
+/* Distances in hops from a node: to the farthest node below, and to the farthest one below any
+ * other child. */
+struct tree_reach {
+    uint32_t first, second;
+    uint32_t up; /* to the farthest node not below it */
+};
+
+struct by_tree_shape {
+    const struct by_graph *graph;
+    const struct by_paths *table; /* of the list */
+    uint32_t node_count;
+    uint32_t root;
+    uint32_t switches; /* inside; switches that have been removed count */
+    bool *inside;
+    struct tree_step *into; /* by node */
+    uint32_t used, room;
+    uint32_t *nodes;
+    uint32_t *order, *first, *next, *children; /* scratch, by node */
+    struct tree_reach *reach;                  /* the same */
+};
+
+struct by_tree_shape *by_tree_shape_new(const struct by_graph *graph)
 {
-    *shape = (struct tree_shape){.node_count = node_count, .root = root};
-    shape->inside = by_alloc(node_count, sizeof(*shape->inside));
-    shape->from_parent = by_alloc(node_count, sizeof(*shape->from_parent));
-    shape->inside[root] = true;
+    struct by_tree_shape *shape = by_alloc(1, sizeof(*shape));
+    uint32_t n = graph->node_count;
+
+    *shape = (struct by_tree_shape){.graph = graph, .node_count = n};
+    shape->inside = by_alloc(n, sizeof(*shape->inside));
+    shape->into = by_alloc(n, sizeof(*shape->into));
+    shape->order = by_alloc(n, sizeof(*shape->order));
+    shape->first = by_alloc(n, sizeof(*shape->first));
+    shape->next = by_alloc(n, sizeof(*shape->next));
+    shape->children = by_alloc(n, sizeof(*shape->children));
+    shape->reach = by_alloc(n, sizeof(*shape->reach));
+    return shape;
 }
 
-static void path_free(struct by_path *path)
+void by_tree_shape_free(struct by_tree_shape *shape)
 {
-    free(path->nodes);
-    *path = (struct by_path){0, NULL};
-}
-
-static void shape_free(struct tree_shape *shape)
-{
-    for (uint32_t i = 0; i < shape->node_count; i++)
-        path_free(&shape->from_parent[i]);
-    free(shape->from_parent);
     free(shape->inside);
+    free(shape->into);
+    free(shape->nodes);
+    free(shape->order);
+    free(shape->first);
+    free(shape->next);
+    free(shape->children);
+    free(shape->reach);
+    free(shape);
 }
 
-static uint32_t parent_of(const struct tree_shape *shape, uint32_t node)
+static void shape_begin(struct by_tree_shape *shape, const struct by_paths *table, uint32_t root)
 {
-    BY_ASSERT(shape->from_parent[node].nodes);
-    return shape->from_parent[node].nodes[0];
+    memset(shape->inside, 0, shape->node_count * sizeof(*shape->inside));
+    memset(shape->into, 0, shape->node_count * sizeof(*shape->into));
+    shape->table = table;
+    shape->used = 0;
+    shape->root = root;
+    shape->switches = !shape->graph->compute[root];
+    shape->inside[root] = true;
 }
 
 uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count)
@@ -53,169 +89,202 @@ uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count)
     return count;
 }
 
-/* Adds a path, starting at the last of its nodes that the tree already has, with a stop at each
- * switch that may branch. */
-static void shape_add(struct tree_shape *shape, const struct by_graph *graph, const struct by_path *path)
+/* Returns room for `count` nodes behind those in use. */
+static uint32_t *make_room(struct by_tree_shape *shape, uint32_t count)
 {
-    uint32_t *nodes = by_alloc(path->node_count, sizeof(*nodes)), count, start = 0;
-
-    memcpy(nodes, path->nodes, path->node_count * sizeof(*nodes));
-    count = by_tree_cut_loops(nodes, path->node_count);
-    BY_ASSERT(shape->inside[nodes[0]]);
-    for (uint32_t i = 1; i < count; i++)
-        if (shape->inside[nodes[i]] && (graph->compute[nodes[i]] || graph->budget[nodes[i]] < 0))
-            start = i;
-    for (uint32_t i = start + 1; i < count; i++) {
-        struct by_path *part = &shape->from_parent[nodes[i]];
-
-        if (i + 1 < count && (!graph->branch[nodes[i]] || graph->budget[nodes[i]] >= 0))
-            continue;
-        part->node_count = i - start + 1;
-        part->nodes = by_alloc(part->node_count, sizeof(*part->nodes));
-        memcpy(part->nodes, nodes + start, part->node_count * sizeof(*part->nodes));
-        shape->inside[nodes[i]] = true;
-        start = i;
+    if (count > shape->room - shape->used) {
+        shape->room = 2 * shape->room + count;
+        shape->nodes = by_realloc(shape->nodes, shape->room, sizeof(*shape->nodes));
     }
-    free(nodes);
+    return shape->nodes + shape->used;
 }
 
-static void count_children(const struct tree_shape *shape, uint32_t *children)
+/* Writes the nodes of a step, hops + 1 of them. */
+static void copy_nodes(const struct by_tree_shape *shape, const struct tree_step *step, uint32_t *nodes)
 {
-    memset(children, 0, shape->node_count * sizeof(*children));
+    const uint32_t *from =
+        step->path != UINT32_MAX ? by_paths_get(shape->table, step->path).nodes : shape->nodes + step->at;
+
+    for (uint32_t i = 0; i <= step->hops; i++)
+        nodes[step->backward ? step->hops - i : i] = from[i];
+}
+
+/* Whether a path through the node may start there. */
+static bool is_start(const struct by_tree_shape *shape, uint32_t node)
+{
+    return shape->inside[node] && (shape->graph->compute[node] || shape->graph->budget[node] < 0);
+}
+
+static void add_step(struct by_tree_shape *shape, uint32_t node, struct tree_step step)
+{
+    shape->into[node] = step;
+    shape->inside[node] = true;
+    shape->switches += !shape->graph->compute[node];
+}
+
+static void add_link(struct by_tree_shape *shape, uint32_t from, uint32_t to, uint32_t number)
+{
+    BY_ASSERT(shape->inside[from] && from != to);
+    if (!is_start(shape, to))
+        add_step(shape, to, (struct tree_step){from, 1, number, 0, false});
+}
+
+/* Adds a path, starting at the last of its nodes that the tree already has, with a stop at each
+ * switch that may branch. `number` is that of the path in the table, or UINT32_MAX. */
+static void shape_add(struct by_tree_shape *shape, const struct by_path *path, uint32_t number)
+{
+    const struct by_graph *graph = shape->graph;
+    uint32_t *nodes, count, start = 0, at = shape->used;
+
+    if (path->node_count == 2 && number != UINT32_MAX) { /* a single link, the most frequent path */
+        add_link(shape, path->nodes[0], path->nodes[1], number);
+        return;
+    }
+    nodes = make_room(shape, path->node_count);
+    memcpy(nodes, path->nodes, path->node_count * sizeof(*nodes));
+    count = by_tree_cut_loops(nodes, path->node_count);
+    if (count < path->node_count)
+        number = UINT32_MAX;
+    BY_ASSERT(shape->inside[nodes[0]]);
+    for (uint32_t i = 1; i < count; i++)
+        if (is_start(shape, nodes[i]))
+            start = i;
+    if (start > 0)
+        number = UINT32_MAX;
+    for (uint32_t i = start + 1; i < count; i++) {
+        if (i + 1 < count && (!graph->branch[nodes[i]] || graph->budget[nodes[i]] >= 0))
+            continue;
+        if (i + 1 < count)
+            number = UINT32_MAX;
+        add_step(shape, nodes[i], (struct tree_step){nodes[start], i - start, number, at + start, false});
+        start = i;
+    }
+    shape->used += number == UINT32_MAX ? count : 0;
+}
+
+static void count_children(struct by_tree_shape *shape)
+{
+    memset(shape->children, 0, shape->node_count * sizeof(*shape->children));
     for (uint32_t i = 0; i < shape->node_count; i++)
-        if (shape->from_parent[i].node_count)
-            children[parent_of(shape, i)]++;
+        if (shape->into[i].hops > 0)
+            shape->children[shape->into[i].parent]++;
 }
 
 /* Removes switches that lead nowhere. */
-static void prune(struct tree_shape *shape, const struct by_graph *graph)
+static void prune(struct by_tree_shape *shape)
 {
-    uint32_t *children = by_alloc(shape->node_count, sizeof(*children));
     bool changed = true;
 
-    count_children(shape, children);
+    count_children(shape);
     while (changed) {
         changed = false;
         for (uint32_t i = 0; i < shape->node_count; i++) {
-            if (!shape->inside[i] || graph->compute[i] || children[i] > 0 || i == shape->root)
+            if (!shape->inside[i] || shape->graph->compute[i] || shape->children[i] > 0 || i == shape->root)
                 continue;
-            children[parent_of(shape, i)]--;
-            path_free(&shape->from_parent[i]);
+            shape->children[shape->into[i].parent]--;
+            shape->into[i].hops = 0;
             shape->inside[i] = false;
             changed = true;
         }
     }
-    free(children);
 }
 
 /* Removes switches from the top as long as they have a single child: in a tree that may have
  * another root they lead nowhere. */
-static void prune_top(struct tree_shape *shape, const struct by_graph *graph)
+static void prune_top(struct by_tree_shape *shape)
 {
-    while (!graph->compute[shape->root]) {
+    while (!shape->graph->compute[shape->root]) {
         uint32_t children = 0, child = 0;
 
         for (uint32_t i = 0; i < shape->node_count; i++)
-            if (shape->from_parent[i].node_count && parent_of(shape, i) == shape->root) {
+            if (shape->into[i].hops > 0 && shape->into[i].parent == shape->root) {
                 children++;
                 child = i;
             }
         if (children != 1)
             break;
-        path_free(&shape->from_parent[child]);
+        shape->into[child].hops = 0;
         shape->inside[shape->root] = false;
         shape->root = child;
     }
 }
 
 /* Merges each switch with a single child into the path to that child. */
-static void merge_forwarders(struct tree_shape *shape, const struct by_graph *graph)
+static void merge_forwarders(struct by_tree_shape *shape)
 {
-    uint32_t *children = by_alloc(shape->node_count, sizeof(*children));
-
-    count_children(shape, children);
+    count_children(shape);
     for (uint32_t i = 0; i < shape->node_count; i++) {
-        struct by_path *lower = &shape->from_parent[i], *upper;
-        uint32_t middle, *nodes;
+        struct tree_step *lower = &shape->into[i];
 
-        while (lower->node_count) {
-            middle = lower->nodes[0];
-            upper = &shape->from_parent[middle];
-            if (graph->compute[middle] || children[middle] != 1 || upper->node_count == 0)
+        while (lower->hops > 0) {
+            struct tree_step *upper = &shape->into[lower->parent];
+            uint32_t *nodes, count = upper->hops + lower->hops + 1;
+
+            if (shape->graph->compute[lower->parent] || shape->children[lower->parent] != 1 ||
+                upper->hops == 0)
                 break;
-            nodes = by_alloc(upper->node_count + lower->node_count - 1, sizeof(*nodes));
-            memcpy(nodes, upper->nodes, upper->node_count * sizeof(*nodes));
-            memcpy(nodes + upper->node_count, lower->nodes + 1, (lower->node_count - 1) * sizeof(*nodes));
-            free(lower->nodes);
-            lower->nodes = nodes;
-            lower->node_count = by_tree_cut_loops(nodes, upper->node_count + lower->node_count - 1);
-            path_free(upper);
-            shape->inside[middle] = false;
+            nodes = make_room(shape, count + 1);
+            copy_nodes(shape, lower, nodes + upper->hops);
+            copy_nodes(shape, upper, nodes);
+            shape->inside[lower->parent] = false;
+            *lower = (struct tree_step){upper->parent, by_tree_cut_loops(nodes, count) - 1, UINT32_MAX,
+                                        shape->used, false};
+            upper->hops = 0;
+            shape->used += lower->hops + 1;
         }
     }
-    free(children);
 }
 
 /* Re-roots the shape at `root`. */
-static void shape_reroot(struct tree_shape *shape, uint32_t root)
+static void shape_reroot(struct by_tree_shape *shape, uint32_t root)
 {
-    struct by_path carried = {0, NULL};
+    struct tree_step carried = {.hops = 0};
     uint32_t node = root;
 
     while (node != shape->root) {
-        struct by_path path = shape->from_parent[node];
-        uint32_t parent = parent_of(shape, node);
+        struct tree_step step = shape->into[node];
+        uint32_t parent = step.parent;
 
-        for (uint32_t i = 0; i < path.node_count / 2; i++) {
-            uint32_t swapped = path.nodes[i];
-
-            path.nodes[i] = path.nodes[path.node_count - 1 - i];
-            path.nodes[path.node_count - 1 - i] = swapped;
-        }
-        shape->from_parent[node] = carried;
-        carried = path;
+        step.backward = !step.backward;
+        step.parent = node;
+        shape->into[node] = carried;
+        carried = step;
         node = parent;
     }
-    shape->from_parent[shape->root] = carried;
+    shape->into[shape->root] = carried;
     shape->root = root;
 }
 
 /* Lists the nodes inside, breadth first, children in order of their numbers; returns the count. */
-static uint32_t shape_order(const struct tree_shape *shape, uint32_t *order)
+static uint32_t shape_order(struct by_tree_shape *shape)
 {
-    uint32_t n = shape->node_count, head = 0, tail = 0, *first = by_alloc(n, sizeof(*first)),
-             *next = by_alloc(n, sizeof(*next));
+    uint32_t n = shape->node_count, head = 0, tail = 0, *first = shape->first, *order = shape->order;
 
     memset(first, 0xff, n * sizeof(*first));
     for (uint32_t i = n; i-- > 0;)
-        if (shape->from_parent[i].node_count) {
-            uint32_t parent = parent_of(shape, i);
+        if (shape->into[i].hops > 0) {
+            uint32_t parent = shape->into[i].parent;
 
-            next[i] = first[parent];
+            shape->next[i] = first[parent];
             first[parent] = i;
         }
     order[tail++] = shape->root;
     while (head < tail)
-        for (uint32_t i = first[order[head++]]; i != UINT32_MAX; i = next[i])
+        for (uint32_t i = first[order[head++]]; i != UINT32_MAX; i = shape->next[i])
             order[tail++] = i;
-    free(first);
-    free(next);
     return tail;
 }
 
-/* Distances in hops from a node: to the farthest node below, and to the farthest one below any
- * other child. */
-struct reach {
-    uint32_t first, second;
-    uint32_t up; /* to the farthest node not below it */
-};
-
-static void find_reach(const struct tree_shape *shape, const uint32_t *order, uint32_t count,
-                       struct reach *reach)
+static void find_reach(struct by_tree_shape *shape, uint32_t count)
 {
+    const uint32_t *order = shape->order;
+    struct tree_reach *reach = shape->reach;
+
+    memset(reach, 0, shape->node_count * sizeof(*reach));
     for (uint32_t i = count; i-- > 1;) {
-        uint32_t node = order[i], below = reach[node].first + shape->from_parent[node].node_count - 1;
-        struct reach *top = &reach[parent_of(shape, node)];
+        const struct tree_step *step = &shape->into[order[i]];
+        uint32_t below = reach[order[i]].first + step->hops;
+        struct tree_reach *top = &reach[step->parent];
 
         if (below > top->first) {
             top->second = top->first;
@@ -225,8 +294,8 @@ static void find_reach(const struct tree_shape *shape, const uint32_t *order, ui
         }
     }
     for (uint32_t i = 1; i < count; i++) {
-        uint32_t node = order[i], hops = shape->from_parent[node].node_count - 1;
-        const struct reach *top = &reach[parent_of(shape, node)];
+        uint32_t node = order[i], hops = shape->into[node].hops;
+        const struct tree_reach *top = &reach[shape->into[node].parent];
         uint32_t beside = top->first == reach[node].first + hops ? top->second : top->first;
 
         reach[node].up = hops + (top->up > beside ? top->up : beside);
@@ -235,15 +304,15 @@ static void find_reach(const struct tree_shape *shape, const uint32_t *order, ui
 
 /* Re-roots the shape to minimise its height. A switch with a budget does not become root, since it
  * would do one more addition. */
-static void shape_centre(struct tree_shape *shape, const struct by_graph *graph)
+static void shape_centre(struct by_tree_shape *shape)
 {
-    uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);
-    struct reach *reach = by_alloc(shape->node_count, sizeof(*reach));
+    const struct by_graph *graph = shape->graph;
     uint32_t best = shape->root, best_height = UINT32_MAX;
 
-    find_reach(shape, order, count, reach);
+    find_reach(shape, shape_order(shape));
     for (uint32_t i = 0; i < shape->node_count; i++) {
-        uint32_t height = reach[i].up > reach[i].first ? reach[i].up : reach[i].first;
+        const struct tree_reach *reach = &shape->reach[i];
+        uint32_t height = reach->up > reach->first ? reach->up : reach->first;
 
         if (!shape->inside[i] || (i != shape->root && graph->budget[i] >= 0))
             continue;
@@ -253,40 +322,66 @@ static void shape_centre(struct tree_shape *shape, const struct by_graph *graph)
         }
     }
     shape_reroot(shape, best);
-    free(order);
-    free(reach);
 }
 
 /* Appends the shape to the list, breadth first. */
-static void shape_finish(const struct tree_shape *shape, struct by_tree_list *list, enum by_tree_use use,
+static void shape_finish(struct by_tree_shape *shape, struct by_tree_list *list, enum by_tree_use use,
                          struct by_fraction weight)
 {
-    uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);
+    uint32_t count = shape_order(shape);
 
     for (uint32_t i = 1; i < count; i++) {
-        const struct by_path *path = &shape->from_parent[order[i]];
+        const struct tree_step *step = &shape->into[shape->order[i]];
+        uint32_t *nodes;
 
-        order[i] = by_paths_add(&list->paths, path->nodes, path->node_count);
+        if (step->path != UINT32_MAX) {
+            shape->order[i] = step->backward ? by_paths_reverse(&list->paths, step->path) : step->path;
+            continue;
+        }
+        nodes = make_room(shape, step->hops + 1);
+        copy_nodes(shape, step, nodes);
+        shape->order[i] = by_paths_add(&list->paths, nodes, step->hops + 1);
     }
-    by_tree_list_append(list, shape->root, use, weight, order + 1, count - 1);
-    free(order);
+    by_tree_list_append(list, shape->root, use, weight, shape->order + 1, count - 1);
+}
+
+/* Completes a tree whose paths have been added. */
+static void shape_end(struct by_tree_shape *shape, struct by_tree_list *list, enum by_tree_use use,
+                      struct by_fraction weight)
+{
+    if (shape->switches > 0)
+        prune(shape);
+    if (use == BY_TREE_BOTH) {
+        prune_top(shape);
+        shape_centre(shape);
+    }
+    if (shape->switches > 0)
+        merge_forwarders(shape);
+    shape_finish(shape, list, use, weight);
+}
+
+void by_tree_shape_add(struct by_tree_shape *shape, struct by_tree_list *list, uint32_t root,
+                       enum by_tree_use use, struct by_fraction weight, const uint32_t *numbers,
+                       uint32_t count)
+{
+    shape_begin(shape, &list->paths, root);
+    for (uint32_t i = 0; i < count; i++) {
+        struct by_path path = by_paths_get(&list->paths, numbers[i]);
+
+        shape_add(shape, &path, numbers[i]);
+    }
+    shape_end(shape, list, use, weight);
 }
 
 void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, uint32_t root,
                       enum by_tree_use use, struct by_fraction weight, const struct by_path *paths,
                       uint32_t path_count)
 {
-    struct tree_shape shape;
+    struct by_tree_shape *shape = by_tree_shape_new(graph);
 
-    shape_make(&shape, graph->node_count, root);
+    shape_begin(shape, &list->paths, root);
     for (uint32_t i = 0; i < path_count; i++)
-        shape_add(&shape, graph, &paths[i]);
-    prune(&shape, graph);
-    if (use == BY_TREE_BOTH) {
-        prune_top(&shape, graph);
-        shape_centre(&shape, graph);
-    }
-    merge_forwarders(&shape, graph);
-    shape_finish(&shape, list, use, weight);
-    shape_free(&shape);
+        shape_add(shape, &paths[i], UINT32_MAX);
+    shape_end(shape, list, use, weight);
+    by_tree_shape_free(shape);
 }

@@ -21,6 +21,17 @@
 void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, uint32_t root,
                       enum by_tree_use use, struct by_fraction weight, const struct by_path *paths,
                       uint32_t path_count);
+/*
+ * The same for many trees of one graph, whose paths are given by their numbers in list->paths:
+ * faster, since a path that a tree uses as it is keeps its number. One list and one thread at a
+ * time.
+ */
+struct by_tree_shape;
+struct by_tree_shape *by_tree_shape_new(const struct by_graph *graph);
+void by_tree_shape_free(struct by_tree_shape *shape);
+void by_tree_shape_add(struct by_tree_shape *shape, struct by_tree_list *list, uint32_t root,
+                       enum by_tree_use use, struct by_fraction weight, const uint32_t *numbers,
+                       uint32_t count);
 /* Removes loops from a path that passes a node twice; returns the new count. */
 uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count);
 #endif

@@ -590,8 +590,8 @@ static void begin(struct by_daemon *daemon)
             give(daemon, (struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = l});
 }
 
-/* Gives recover.c the jobs that have come or gone. The first event, whether of the fabric or of a rank, is
- * preceded by the parts that are down: their return would otherwise be ignored. */
+/* Gives recover.c the jobs that have come or gone. The first event, whether of the fabric or of a
+ * rank, is preceded by the parts that are down: their return would otherwise be ignored. */
 static void catch_up(struct by_daemon *daemon)
 {
     sync_jobs(daemon);
