@@ -22,25 +22,35 @@ static uint32_t hash(const uint32_t *nodes, uint32_t count)
     return (uint32_t)(value >> 32);
 }
 
+/* Puts a value into a free slot. */
+static void fill_slot(struct by_paths *paths, uint64_t slot)
+{
+    uint32_t mask = paths->slot_count - 1, at = (uint32_t)(slot >> 32) & mask;
+
+    while (paths->slots[at] != 0)
+        at = (at + 1) & mask;
+    paths->slots[at] = slot;
+}
+
 /* Grows the hash table to at least twice the required size. */
 static void spread(struct by_paths *paths)
 {
-    uint32_t mask;
+    uint32_t old_count = paths->slot_count;
+    uint64_t *old = paths->slots;
 
     paths->slot_count = paths->slot_count ? paths->slot_count : 64;
     while (paths->slot_count < 4 * (paths->count + 1))
         paths->slot_count *= 2;
-    mask = paths->slot_count - 1;
-    free(paths->slots);
     paths->slots = by_alloc(paths->slot_count, sizeof(*paths->slots));
-    for (uint32_t i = 0; i < paths->count; i++) {
+    for (uint32_t i = 0; i < old_count; i++)
+        if (old[i] != 0)
+            fill_slot(paths, old[i]);
+    for (uint32_t i = 0; old == NULL && i < paths->count; i++) {
         struct by_path path = by_paths_get(paths, i);
-        uint32_t at = hash(path.nodes, path.node_count) & mask;
 
-        while (paths->slots[at])
-            at = (at + 1) & mask;
-        paths->slots[at] = i + 1;
+        fill_slot(paths, (uint64_t)hash(path.nodes, path.node_count) << 32 | (i + 1));
     }
+    free(old);
 }
 
 bool by_paths_are(const struct by_paths *paths, uint32_t path, const uint32_t *nodes, uint32_t count)
@@ -71,15 +81,14 @@ static uint32_t append(struct by_paths *paths, const uint32_t *nodes, uint32_t c
 
 uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count)
 {
-    uint32_t at;
+    uint32_t value = hash(nodes, count), at;
 
     if (2 * (paths->count + 1) > paths->slot_count)
         spread(paths);
-    for (at = hash(nodes, count) & (paths->slot_count - 1); paths->slots[at];
-         at = (at + 1) & (paths->slot_count - 1))
-        if (by_paths_are(paths, paths->slots[at] - 1, nodes, count))
-            return paths->slots[at] - 1;
-    paths->slots[at] = append(paths, nodes, count) + 1;
+    for (at = value & (paths->slot_count - 1); paths->slots[at] != 0; at = (at + 1) & (paths->slot_count - 1))
+        if (paths->slots[at] >> 32 == value && by_paths_are(paths, (uint32_t)paths->slots[at] - 1, nodes, count))
+            return (uint32_t)paths->slots[at] - 1;
+    paths->slots[at] = (uint64_t)value << 32 | (append(paths, nodes, count) + 1);
     return paths->count - 1;
 }
 

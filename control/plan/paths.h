@@ -21,7 +21,7 @@ struct by_paths {
     uint32_t node_room;
     uint32_t *nodes;
     uint32_t slot_count; /* size of the hash table: a power of two, 0 until by_paths_add */
-    uint32_t *slots;     /* path number + 1, 0 is free */
+    uint64_t *slots;     /* hash << 32 | path number + 1, 0 is free */
     uint32_t reverse_room;
     uint32_t *reverse; /* by path, below reverse_room: the number of its reverse + 1, 0 is unknown */
 };
