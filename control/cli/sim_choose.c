@@ -24,23 +24,17 @@
 #include "offload/wire/types.h"
 
 /*
- * Chunks of a rank in flight: this multiple of an unloaded round trip's capacity (mean over trees),
+ * Chunks of a rank in flight: what this number of unloaded round trips carries, of the mean over the
+ * trees, or of the longest one where sums go up. On the way up a chunk waits at each node for the
+ * last child. That wait is no queue on a link.
  */
 #define INFLIGHT_TRIPS 8.0
 /*
- * but no more than return in this time, because endpoints at first treat a chunk without an answer
- * for 50 us as lost. On the way up a chunk waits at each node for the last child. That wait is no
- * queue on a link, so more may be in flight.
+ * Down the trees at most what returns in this time, because endpoints at first treat a chunk without
+ * an answer for 50 us as lost, and at least what this number of the longest round trips carries.
  */
-#define PATIENCE_PS    40e6
-#define PATIENCE_UP_PS 60e6
-/*
- * and at least what this number of the longest round trips carries. Sums on the way up wait for the
- * slowest child of each node, so on slow links, where a trip takes a large part of that time, fewer
- * trips leave links idle.
- */
-#define LONGEST_TRIPS    1.5
-#define LONGEST_TRIPS_UP 4.0
+#define PATIENCE_PS   40e6
+#define LONGEST_TRIPS 1.5
 /* Of a port's buffer: the part that the chunks in flight fill, because trees send in bursts; the
  * least number of chunks that it holds; and the least time in flight, in longest round trips. */
 #define BUFFER_PART   0.5
@@ -270,13 +264,12 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
     double latency = (double)sim->options.latency_ps;
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;
-    double way_ps = fmin(INFLIGHT_TRIPS * mean, goes_up(sim) ? PATIENCE_UP_PS : PATIENCE_PS);
-    double trips = goes_up(sim) ? LONGEST_TRIPS_UP : LONGEST_TRIPS;
+    double way_ps = goes_up(sim) ? INFLIGHT_TRIPS * longest : fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS);
 
     if (sim->options.buffer > 0) /* and the time in which a usual port sends what it holds */
         way_ps = fmin(way_ps, mean + BUFFER_PART * (double)sim->options.buffer * choice->mean_fill_ps /
                                          choice->mean_height);
-    way_ps = fmax(way_ps, (sim->options.buffer > 0 ? BUFFER_TRIPS : trips) * longest);
+    way_ps = fmax(way_ps, (sim->options.buffer > 0 ? BUFFER_TRIPS : LONGEST_TRIPS) * longest);
     return way_ps * chunk_rate < 64    ? 64
            : way_ps * chunk_rate > 1e9 ? 1000000000
                                        : (uint32_t)(way_ps * chunk_rate);
