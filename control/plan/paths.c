@@ -86,7 +86,8 @@ uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t co
     if (2 * (paths->count + 1) > paths->slot_count)
         spread(paths);
     for (at = value & (paths->slot_count - 1); paths->slots[at] != 0; at = (at + 1) & (paths->slot_count - 1))
-        if (paths->slots[at] >> 32 == value && by_paths_are(paths, (uint32_t)paths->slots[at] - 1, nodes, count))
+        if (paths->slots[at] >> 32 == value &&
+            by_paths_are(paths, (uint32_t)paths->slots[at] - 1, nodes, count))
             return (uint32_t)paths->slots[at] - 1;
     paths->slots[at] = (uint64_t)value << 32 | (append(paths, nodes, count) + 1);
     return paths->count - 1;
