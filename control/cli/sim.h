@@ -37,6 +37,9 @@ struct sim_sweep {
     char text[SIM_SWEEP_MAX][24]; /* as given */
 };
 
+/* Most of a link that other packets may take, in units of 2^-32: 0.95. */
+#define SIM_TRAFFIC_MAX (UINT32_MAX / 20 * 19)
+
 struct sim_options {
     const char *topology;
     uint32_t plan_count;
@@ -47,6 +50,7 @@ struct sim_options {
     uint32_t chunk, window, inflight, batch; /* 0: recommended values */
     uint64_t latency_ps;
     uint32_t loss, dup, reorder, link_loss; /* probabilities in units of 2^-32 */
+    uint32_t traffic;                       /* part of every link that other packets take, the same */
     uint32_t loss_run;                      /* mean length of a run of losses; 0: each by itself */
     uint32_t lossy_count;
     const char *lossy[SIM_LOSSY_MAX]; /* "A,B": links that lose packets */

@@ -24,14 +24,15 @@
 #include "offload/wire/types.h"
 
 /*
- * Chunks of a rank in flight: what this number of unloaded round trips carries, of the mean over the
- * trees, or of the longest one where sums go up. On the way up a chunk waits at each node for the
- * last child. That wait is no queue on a link.
+ * Chunks of a rank in flight: what this number of unloaded round trips carries, of the mean over
+ * the trees, or of the longest one where sums go up. On the way up a chunk waits at each node for
+ * the last child. That wait is no queue on a link.
  */
 #define INFLIGHT_TRIPS 8.0
 /*
- * Down the trees at most what returns in this time, because endpoints at first treat a chunk without
- * an answer for 50 us as lost, and at least what this number of the longest round trips carries.
+ * Down the trees at most what returns in this time, because endpoints at first treat a chunk
+ * without an answer for 50 us as lost, and at least what this number of the longest round trips
+ * carries.
  */
 #define PATIENCE_PS   40e6
 #define LONGEST_TRIPS 1.5

@@ -79,10 +79,14 @@ static const struct by_option rows[] = {
                  "are still free (default: no limit)")},
     {BY_ROW_SIZE(0, "mark", "SIZE", AT(mark), 1, UINT64_C(1) << 40,
                  "mark a packet CE if more than SIZE bytes wait at its port (default: never)")},
+    {BY_ROW_CHANCE(0, "traffic", "P", AT(traffic),
+                   "let other packets take this part of every link, up to 0.95 (default: none)")},
     {BY_ROW_NUMBER(0, "warmup", "N", AT(warmup), 0, 1000,
                    "run N calls before the one that is timed, %r (default 0)")},
-    {BY_ROW_CALL(0, "sweep", "WORD=P,P...", sim_sweep_read,
-                 "run once with each of these values of loss, link-loss, dup or reorder, and print a table"),
+    {BY_ROW_CALL(
+         0, "sweep", "WORD=P,P...", sim_sweep_read,
+         "run once with each of these values of loss, link-loss, dup, reorder or traffic, and print a "
+         "table"),
      .once = true},
     {BY_ROW_TEXT(0, "report", "FILE", AT(report), "write the whole report to FILE as JSON")},
     {BY_ROW_TEXT(0, "series", "FILE", AT(series),
@@ -132,6 +136,8 @@ int sim_options_read(int argc, char **argv, struct sim_options *options)
     if (options->sweep.word != NULL && strcmp(options->sweep.word, "link-loss") == 0 &&
         options->lossy_count == 0)
         return by_cli_fail(BY_EXIT_USAGE, "--sweep link-loss requires the links of --lossy-link");
+    if (options->traffic > SIM_TRAFFIC_MAX)
+        return by_cli_fail(BY_EXIT_USAGE, "--traffic leaves nothing to the call: it must be at most 0.95");
     options->topology = argv[1];
     for (int i = 2; i < argc; i++)
         options->plans[options->plan_count++] = argv[i];

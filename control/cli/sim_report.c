@@ -63,7 +63,7 @@ static const char *compare_traffic(const struct sim *sim, const struct sim_repor
     const char *answer = "equal";
 
     if (options->loss | options->dup | options->reorder | options->lossy_count || options->buffer > 0 ||
-        options->shared > 0 || verdict->repairs)
+        options->shared > 0 || options->traffic > 0 || verdict->repairs)
         return NULL;
     arcs = by_alloc(2 * (size_t)sim->topology->link_count, sizeof(*arcs));
     if (by_traffic_add(sim->lowering, &call, arcs) != 0)
@@ -276,6 +276,8 @@ void sim_report_call(const struct sim *sim)
            sim->options.chunk ? "" : " (recommended)", choice->window,
            sim->options.window ? "" : " (recommended)", choice->inflight,
            sim->options.inflight ? "" : " (recommended)", choice->batch, by_plural(choice->batch));
+    if (sim->options.traffic > 0)
+        printf("# other packets take %.3g of every link\n", (double)sim->options.traffic / 4294967296.0);
 }
 
 static void print_text(const struct sim *sim, const struct sim_report_verdict *verdict)

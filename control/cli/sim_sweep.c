@@ -15,7 +15,8 @@ static const struct {
 } words[] = {{"loss", offsetof(struct sim_options, loss)},
              {"link-loss", offsetof(struct sim_options, link_loss)},
              {"dup", offsetof(struct sim_options, dup)},
-             {"reorder", offsetof(struct sim_options, reorder)}};
+             {"reorder", offsetof(struct sim_options, reorder)},
+             {"traffic", offsetof(struct sim_options, traffic)}};
 
 int sim_sweep_read(void *object, const char *text, struct by_option_why *why)
 {
@@ -28,8 +29,8 @@ int sim_sweep_read(void *object, const char *text, struct by_option_why *why)
             sweep->at = words[i].at;
         }
     if (sweep->word == NULL || text[bytes] == 0)
-        return by_option_refuse(why, "it must be loss, link-loss, dup or reorder and its values, such as "
-                                     "loss=0,1e-4,1e-3");
+        return by_option_refuse(why, "it must be loss, link-loss, dup, reorder or traffic and its values, "
+                                     "such as loss=0,1e-4,1e-3");
     for (text += bytes; *text != 0; text += bytes) {
         char *point;
         uint64_t parts;

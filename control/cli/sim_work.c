@@ -81,10 +81,11 @@ static int write_lines(const struct sim *sim, FILE *stream)
             sim->collective, sim->root, sim->count, sim->choice.batch, sim->choice.inflight,
             sim->choice.rto_ns, options->warmup, options->seed);
     fprintf(stream,
-            "loss %u\nloss_run %u\ndup %u\nreorder %u\nbuffer %" PRIu64 "\nshared %" PRIu64 "\nmark %" PRIu64
-            "\nspoil %d\nsample_ns %" PRIu64 "\n",
-            options->loss, options->loss_run, options->dup, options->reorder, options->buffer,
-            options->shared, options->mark, options->spoil, options->series != NULL ? options->sample_ns : 0);
+            "loss %u\nloss_run %u\ndup %u\nreorder %u\ntraffic %u\nbuffer %" PRIu64 "\nshared %" PRIu64
+            "\nmark %" PRIu64 "\nspoil %d\nsample_ns %" PRIu64 "\n",
+            options->loss, options->loss_run, options->dup, options->reorder, options->traffic,
+            options->buffer, options->shared, options->mark, options->spoil,
+            options->series != NULL ? options->sample_ns : 0);
     for (uint32_t n = 0; n < sim->topology->node_count && status == 0; n++)
         status = write_limit(sim, n, stream);
     for (uint32_t a = 0; a < sim->topology->arc_count && status == 0; a++)

@@ -199,12 +199,13 @@ static void arrive_later(struct by_world *world, struct by_sim_direction *direct
     by_heap_push(&world->heap, at_ps + extra, BY_EVENT_ARRIVE, node, parcel);
 }
 
-static void depart(struct by_world *world, struct by_sim_direction *direction, struct by_departure *departure)
+/* Puts a packet of banyan on the cable, on which its last byte is sent at direction->free_ps. */
+static void depart_packet(struct by_world *world, struct by_sim_direction *direction,
+                          struct by_departure *departure)
 {
     const struct by_world_arc *arc = &direction->arc;
     struct by_sim_parcel *parcel = departure->relayed;
     uint64_t frames = world->config.batch;
-    uint64_t took_ps;
 
     if (parcel == NULL) {
         parcel = by_parcel_make(world, &departure->tx);
@@ -213,18 +214,29 @@ static void depart(struct by_world *world, struct by_sim_direction *direction, s
         parcel->src_ip = direction->src_ip;
     }
     parcel->ecn = departure->tx.ecn;
-    /* Round up, so that the cable is never faster than its rate. */
-    took_ps = (uint64_t)(((unsigned __int128)departure->bytes * arc->ps_num + arc->ps_den - 1) / arc->ps_den);
-    direction->free_ps = world->now_ps + took_ps;
-    direction->use.busy_ps += took_ps;
     direction->use.packets += frames;
     direction->use.payload_bytes += frames * (parcel->bytes - BY_WIRE_HEADER_BYTES);
     direction->use.header_bytes += frames * (BY_WIRE_HEADER_BYTES + BY_WORLD_FRAME_BYTES);
-    departure->next = world->spare_departure;
-    world->spare_departure = departure;
     world->counters.sent++;
     parcel->port = arc->to_port;
     arrive_later(world, direction, parcel, direction->free_ps + arc->latency_ps);
+}
+
+static void depart(struct by_world *world, struct by_sim_direction *direction, struct by_departure *departure)
+{
+    const struct by_world_arc *arc = &direction->arc;
+    /* Round up, so that the cable is never faster than its rate. */
+    uint64_t took_ps =
+        (uint64_t)(((unsigned __int128)departure->bytes * arc->ps_num + arc->ps_den - 1) / arc->ps_den);
+
+    direction->free_ps = world->now_ps + took_ps;
+    direction->use.busy_ps += took_ps;
+    if (departure->stream != UINT32_MAX)
+        by_stream_on_sent(world, departure->stream, direction->free_ps);
+    else
+        depart_packet(world, direction, departure);
+    departure->next = world->spare_departure;
+    world->spare_departure = departure;
 }
 
 static void schedule(struct by_world *world, uint32_t index)
@@ -278,31 +290,19 @@ static int has_room(const struct by_world *world, uint32_t node, const struct by
     return direction->queue_bytes + bytes <= free_bytes;
 }
 
-void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx,
-                   struct by_sim_parcel *relayed)
+static bool is_marked(const struct by_world *world, const struct by_sim_direction *direction)
 {
     const struct by_world_config *config = &world->config;
-    uint32_t index = world->nodes[node].direction_of[tx->port];
-    struct by_sim_direction *direction = &world->directions[index];
-    uint64_t bytes = relayed != NULL ? relayed->bytes : BY_WIRE_HEADER_BYTES + (uint64_t)tx->payload_bytes;
-    struct by_departure *departure;
 
-    bytes = (bytes + BY_WORLD_FRAME_BYTES) * config->batch;
-    if (!has_room(world, node, direction, bytes)) {
-        drop(world, node, direction, tx, relayed);
-        return;
-    }
-    departure = departure_get(world);
-    departure->tx = *tx;
-    departure->relayed = relayed;
-    departure->bytes = (uint32_t)bytes;
-    world->counters.waited += direction->count;
-    if (tx->ecn != 0 && ((config->mark_bytes > 0 && direction->queue_bytes > config->mark_bytes) ||
-                         (config->mark_at > 0 && direction->count >= config->mark_at))) {
-        departure->tx.ecn = CE;
-        direction->use.marked++;
-        world->counters.marked++;
-    }
+    return (config->mark_bytes > 0 && direction->queue_bytes > config->mark_bytes) ||
+           (config->mark_at > 0 && direction->count >= config->mark_at);
+}
+
+/* Sends the departure, at once if the cable is free. */
+static void enqueue(struct by_world *world, uint32_t index, struct by_departure *departure)
+{
+    struct by_sim_direction *direction = &world->directions[index];
+
     if (direction->head == NULL && direction->free_ps <= world->now_ps) {
         depart(world, direction, departure);
         return;
@@ -312,11 +312,56 @@ void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx
     *direction->tail = departure;
     direction->tail = &departure->next;
     direction->count++;
-    direction->queue_bytes += bytes;
-    world->nodes[node].queue_bytes += bytes;
+    direction->queue_bytes += departure->bytes;
+    world->nodes[direction->arc.from].queue_bytes += departure->bytes;
     if (direction->queue_bytes > direction->use.queue_high)
         direction->use.queue_high = direction->queue_bytes;
     schedule(world, index);
+}
+
+void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx,
+                   struct by_sim_parcel *relayed)
+{
+    uint32_t index = world->nodes[node].direction_of[tx->port];
+    struct by_sim_direction *direction = &world->directions[index];
+    uint64_t bytes = relayed != NULL ? relayed->bytes : BY_WIRE_HEADER_BYTES + (uint64_t)tx->payload_bytes;
+    struct by_departure *departure;
+
+    bytes = (bytes + BY_WORLD_FRAME_BYTES) * world->config.batch;
+    if (!has_room(world, node, direction, bytes)) {
+        drop(world, node, direction, tx, relayed);
+        return;
+    }
+    departure = departure_get(world);
+    departure->tx = *tx;
+    departure->relayed = relayed;
+    departure->bytes = (uint32_t)bytes;
+    departure->stream = UINT32_MAX;
+    world->counters.waited += direction->count;
+    if (tx->ecn != 0 && is_marked(world, direction)) {
+        departure->tx.ecn = CE;
+        direction->use.marked++;
+        world->counters.marked++;
+    }
+    enqueue(world, index, departure);
+}
+
+enum by_cable_fate by_cable_send_stream(struct by_world *world, uint32_t index, uint32_t stream, int ecn)
+{
+    struct by_sim_direction *direction = &world->directions[index];
+    uint32_t bytes = BY_WORLD_STREAM_BYTES * world->config.batch;
+    bool marked = ecn && is_marked(world, direction);
+    struct by_departure *departure;
+
+    if (!has_room(world, direction->arc.from, direction, bytes))
+        return BY_FATE_DROPPED;
+    departure = departure_get(world);
+    departure->tx = (struct by_tx){.ref = BY_REF_NONE};
+    departure->relayed = NULL;
+    departure->bytes = bytes;
+    departure->stream = stream;
+    enqueue(world, index, departure);
+    return marked ? BY_FATE_MARKED : BY_FATE_QUEUED;
 }
 
 void by_cable_on_depart(struct by_world *world, uint32_t index)

@@ -6,6 +6,8 @@
 #ifndef BY_SIM_INSIDE_H
 #define BY_SIM_INSIDE_H
 
+#include <stdbool.h>
+
 #include "host-driver/sim/heap.h"
 #include "host-driver/sim/world.h"
 
@@ -34,7 +36,8 @@ struct by_departure {
     struct by_departure *next;
     struct by_tx tx;
     struct by_sim_parcel *relayed;
-    uint32_t bytes; /* on the cable */
+    uint32_t bytes;  /* on the cable */
+    uint32_t stream; /* number of other traffic's stream, UINT32_MAX: a packet of banyan */
 };
 
 /* One direction of a cable, and the queue of the sending port. */
@@ -48,6 +51,27 @@ struct by_sim_direction {
     int scheduled;
     int is_losing; /* within a run of losses */
     struct by_world_use use;
+};
+
+/* A segment of TCP that has not been lost. */
+struct by_sim_ack {
+    uint32_t number;
+    bool marked;
+};
+
+/* Other traffic. Numbers of segments wrap. */
+struct by_sim_stream {
+    struct by_world_stream given;
+    uint64_t sent_bytes;
+    /* TCP: the next segment, the next one to be acknowledged, and the first one whose loss narrows
+     * the window again */
+    uint32_t next, expected, recover;
+    uint32_t window, threshold; /* in 1/256 segments */
+    /* DCTCP: since the last narrowing, up to the segment `round` */
+    int32_t seen, seen_marked, alpha;
+    uint32_t round;
+    struct by_sim_ack *acks; /* a ring: segments on the cable and acknowledgements on their way */
+    uint32_t ack_first, ack_count, ack_room;
 };
 
 /* One tree's chunks at one engine, as seen from outside: opened and closed, for the high-water mark
@@ -106,6 +130,7 @@ struct by_world {
     uint16_t jobs[BY_WORLD_JOBS_MAX];
     struct by_sim_node *nodes;
     struct by_sim_direction *directions;
+    struct by_sim_stream *streams;
     struct by_world_counters counters;
     uint64_t spread_ns; /* maximum time for the control plane to notify a node */
     /* memory of processes that have ended; departures may still point into it */
@@ -121,8 +146,12 @@ enum by_sim_event_kind {
     BY_EVENT_TABLE,
     BY_EVENT_FREEZE,
     BY_EVENT_TELL,
-    BY_EVENT_REPEAT
+    BY_EVENT_REPEAT,
+    BY_EVENT_STREAM
 };
+
+/* What happened to a packet at the queue of its cable. */
+enum by_cable_fate { BY_FATE_QUEUED, BY_FATE_MARKED, BY_FATE_DROPPED };
 
 /* world.c: functions that resume.c uses. */
 void by_sim_retire(struct by_world *world, void *memory); /* frees it with the world */
@@ -146,7 +175,16 @@ void by_parcels_clear(struct by_world *world, struct by_parcels *list);
 /* Queues an action of `node`, or a packet that it relays, for the cable of the action's port. */
 void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx,
                    struct by_sim_parcel *relayed);
+/* The same for a packet of stream number `stream`; with `ecn` it may be marked. */
+enum by_cable_fate by_cable_send_stream(struct by_world *world, uint32_t direction, uint32_t stream, int ecn);
 void by_cable_on_depart(struct by_world *world, uint32_t direction);
+
+/* stream.c: other traffic. */
+void by_streams_make(struct by_world *world);
+void by_streams_free(struct by_world *world);
+void by_stream_on_event(struct by_world *world, uint32_t index);
+/* Called when a packet of the stream leaves its queue; its last byte is sent at `at_ps`. */
+void by_stream_on_sent(struct by_world *world, uint32_t index, uint64_t at_ps);
 
 /* node.c: nodes. */
 void by_sim_node_on_poll(struct by_world *world, uint32_t index, uint64_t at_ps);

@@ -213,6 +213,7 @@ struct by_world *by_world_create(const struct by_world_fabric *fabric, const str
         node->poll_ps = UINT64_MAX;
     }
     lay_cables(world, fabric);
+    by_streams_make(world);
     for (uint32_t n = 0; n < fabric->node_count; n++)
         node_load(world, n);
     return world;
@@ -316,6 +317,7 @@ void by_world_destroy(struct by_world *world)
     while (world->retired_count > 0)
         free(world->retired[--world->retired_count]);
     free(world->retired);
+    by_streams_free(world);
     free(world->nodes);
     free(world->directions);
     free(world);
@@ -371,8 +373,10 @@ void by_world_run(struct by_world *world, const int *done, uint64_t until_ns)
             by_sim_on_freeze(world, event.index);
         else if (event.kind == BY_EVENT_TELL)
             by_sim_on_tell(world, event.index, event.parcel);
-        else
+        else if (event.kind == BY_EVENT_REPEAT)
             by_sim_on_repeat(world, event.index);
+        else
+            by_stream_on_event(world, event.index);
     }
 }
 

@@ -38,6 +38,18 @@ struct by_world_arc {
     uint32_t loss; /* part of its packets that is lost, in 2^-32 */
 };
 
+/* Bytes of a packet of other traffic on a cable: a full Ethernet frame with preamble and gap. */
+#define BY_WORLD_STREAM_BYTES 1538u
+
+/* Other traffic in one direction of a cable (stream.c). */
+struct by_world_stream {
+    uint32_t arc;  /* of the fabric */
+    uint32_t part; /* of the cable's rate, in 2^-32; 0: TCP, which always has data */
+    uint64_t begin_ns;
+    uint64_t trip_ns; /* TCP: time from the end of a segment on the cable to its acknowledgement */
+    enum { BY_WORLD_NO_ECN, BY_WORLD_ECN, BY_WORLD_DCTCP } ecn; /* what it makes of marks */
+};
+
 /* The caller owns the arrays, but not the images in them. */
 struct by_world_fabric {
     uint32_t node_count, arc_count, job_count;
@@ -89,6 +101,8 @@ struct by_world_config {
     /* Frames that each packet represents: multiplies its bytes on a cable and in a queue, and a
      * node's additions; 0: 1 */
     uint32_t batch;
+    const struct by_world_stream *streams; /* read by by_world_create only */
+    uint32_t stream_count;
     uint32_t poll_ns; /* maximum time from the arrival of a packet to the step that receives it */
     uint32_t burst;   /* packets per step */
     uint64_t repair_interval_ns;
@@ -161,6 +175,9 @@ const struct by_world_use *by_world_use(const struct by_world *world, uint32_t a
 uint64_t by_world_queue(const struct by_world *world, uint32_t arc);
 /* Returns the time (ps) for which direction `arc` has sent until `at_ns`, since the reset. */
 uint64_t by_world_busy_ps(const struct by_world *world, uint32_t arc, uint64_t at_ns);
+/* Returns the bytes on its cable that a stream has sent. They count as busy time, and not as
+ * packets of by_world_use. */
+uint64_t by_world_stream_bytes(const struct by_world *world, uint32_t stream);
 /* Resets the traffic of all directions and the high-water marks of slots. */
 void by_world_use_reset(struct by_world *world);
 /* Maximum number of slots that a node's chunks occupied at a time, from the first contribution to

@@ -74,6 +74,8 @@ lost_on() { perl -MJSON::PP -0777 -ne 'print join " ", map { "$_->{from}-$_->{to
 survives "a link that loses packets" lost star star-allreduce -b 32M --lossy-link switch0,host3 --link-loss 0.01
 check "others lose none" [ "$(lost_on)" = "host3-switch0 switch0-host3" ]
 survives "long queues are marked" marked star star-allreduce -b 4M --mark 100K --inflight 1000 --window 512
+reaches "half of the rate beside other packets on half of every link" 0.45 0.5 star star-allreduce -b 16M --traffic 0.5
+refused "other packets that leave nothing are refused" 2 "at most 0.95" sim star star-allreduce --traffic 0.99
 survives "batches" checked_elements star star-allreduce -b 64M --batch 8
 
 sweep() { sim star star-allreduce -b 4M --sweep "$@"; }

@@ -354,6 +354,8 @@ static void note_shares(struct scenario_run *run, struct by_world *world)
     count_chunks(run, world, count);
     for (int j = 0; j < run->scenario->fabric.job_count; j++)
         result->share[j] = count[j] - result->share[j];
+    if (run->scenario->world.stream_count > 0)
+        result->streamed = by_world_stream_bytes(world, 0) - result->streamed;
     result->share_ns = by_world_now(world) - run->scenario->measure_ns;
 }
 
@@ -581,6 +583,7 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
     if (scenario->measure_ns > 0) {
         by_world_run(world, &run.done, scenario->measure_ns);
         count_chunks(&run, world, result->share);
+        result->streamed = config.stream_count > 0 ? by_world_stream_bytes(world, 0) : 0;
     }
     if (scenario->forget_node >= 0) {
         by_world_run(world, &run.done, scenario->forget_ns);

@@ -79,6 +79,7 @@ struct scenario_result {
     /* From measure_ns to the first end of a job: chunks answered at rank 0 of each job, and the
      * duration. */
     uint64_t share[FABRIC_JOBS_MAX], share_ns;
+    uint64_t streamed; /* bytes of the first stream of other traffic in that time */
     struct by_world_counters world;
     struct by_endpoint_counters endpoints;
     struct by_engine_counters engines;

@@ -151,6 +151,8 @@ static struct by_world *make_world(struct sim_run *run)
                                                   .marked = work->mark > 0,
                                                   .rto_min_ns = work->rto_ns ? work->rto_ns : RTO_NS},
                                      .watch = on_burst};
+    struct by_world_stream *streams;
+    struct by_world *world;
 
     for (uint32_t n = 0; n < work->fabric.node_count; n++) {
         struct by_image_header header;
@@ -159,7 +161,14 @@ static struct by_world *make_world(struct sim_run *run)
         if (header.kind == BY_NODE_SWITCH)
             config.host_faults = 0;
     }
-    return by_world_create(&work->fabric, &config, on_step, run);
+    config.streams = streams = calloc(work->fabric.arc_count + 1u, sizeof(*streams));
+    if (streams == NULL)
+        return NULL;
+    for (uint32_t a = 0; a < work->fabric.arc_count && work->traffic > 0; a++)
+        streams[config.stream_count++] = (struct by_world_stream){.arc = a, .part = (uint32_t)work->traffic};
+    world = by_world_create(&work->fabric, &config, on_step, run);
+    free(streams);
+    return world;
 }
 
 /* Runs one call on all ranks. */
@@ -229,6 +238,8 @@ int run_all(struct sim_run *run, const struct sim_work *work, FILE *series)
     if (work->spoil)
         check_spoil(&run->check);
     run->world = make_world(run);
+    if (run->world == NULL)
+        return by_fail(BY_ENOMEM, "no memory for %u links", work->fabric.arc_count);
     error = run_opening(run);
     for (uint64_t w = 0; w < work->warmup && error == 0 && run->error == 0; w++)
         error = run_round(run);

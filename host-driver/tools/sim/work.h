@@ -20,6 +20,7 @@
     X(dup, 0, UINT32_MAX, "the same for duplicates")                                                         \
     X(reorder, 0, UINT32_MAX, "the same for reordered packets")                                              \
     X(hold_ns, 0, UINT64_C(1000000000), "longest time that a packet is held back to be reordered")           \
+    X(traffic, 0, UINT32_MAX, "part of every link that other packets take, in 2^-32")                        \
     X(buffer, 0, UINT64_MAX, "limit on bytes that wait at a port; 0: no limit")                              \
     X(shared, 0, UINT64_MAX, "limit on bytes that wait at all ports of a switch; 0: no limit")               \
     X(mark, 0, UINT64_MAX, "bytes waiting at a port above which packets are marked; 0: never")               \
