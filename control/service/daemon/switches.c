@@ -95,13 +95,20 @@ void by_switches_ask(struct by_daemon *daemon, const bool *used)
     }
 }
 
+static bool is_up(struct by_daemon *daemon, uint32_t node)
+{
+    const struct by_daemon_switch *device = by_switch_find(daemon, node);
+
+    return device != NULL && device->state == BY_SWITCH_UP;
+}
+
 /* Whether a switch that is up reports no carrier at its end of the link. */
 static bool end_is_down(struct by_daemon *daemon, uint32_t link, uint32_t node)
 {
     const struct by_daemon_switch *device = by_switch_find(daemon, node);
     uint32_t port;
 
-    if (device == NULL || device->state != BY_SWITCH_UP)
+    if (!is_up(daemon, node))
         return false;
     port = by_address_port(&daemon->map, link, node);
     return port < device->counters.ports_count && device->counters.ports[port].down;
@@ -114,7 +121,8 @@ static void look_at_links(struct by_daemon *daemon, const struct by_daemon_switc
         const struct by_link *cable = &daemon->topology->links[link];
         bool down = end_is_down(daemon, link, cable->a) || end_is_down(daemon, link, cable->b);
 
-        if (down == daemon->links[link].down)
+        /* While no switch at its ends answers, its carrier is unknown. */
+        if (down == daemon->links[link].down || (!is_up(daemon, cable->a) && !is_up(daemon, cable->b)))
             continue;
         daemon->links[link].down = down;
         daemon->loss.links[link] = down;
