@@ -112,3 +112,17 @@ TESTS += daemon-swallow-exact
 daemon-swallow-exact_SRC    := tests/unit/control/service/daemon/test_blackhole_exact.c control/service/daemon/blackhole.c
 daemon-swallow-exact_LIBS   := offload
 daemon-swallow-exact_LDLIBS := -lcmocka
+# Parts of the daemon alone, with the others replaced by the test.
+TESTS += daemon-switches daemon-admit daemon-jobs daemon-start
+daemon-switches_SRC    := tests/unit/control/service/daemon/test_switches.c tests/unit/control/tables/bench.c control/service/daemon/switches.c
+daemon-switches_LIBS   := control offload
+daemon-switches_LDLIBS := -lcmocka -ljansson -lgmp
+daemon-admit_SRC       := tests/unit/control/service/daemon/test_admit.c tests/unit/control/tables/bench.c control/service/daemon/admit.c
+daemon-admit_LIBS      := control offload
+daemon-admit_LDLIBS    := -lcmocka -ljansson -lgmp
+daemon-jobs_SRC        := tests/unit/control/service/daemon/test_jobs.c control/service/daemon/jobs.c
+daemon-jobs_LIBS       := control offload
+daemon-jobs_LDLIBS     := -lcmocka -ljansson -lgmp
+daemon-start_SRC       := tests/unit/control/service/daemon/test_start.c tests/unit/control/tables/bench.c control/service/daemon/start.c control/service/daemon/job.c
+daemon-start_LIBS      := control offload
+daemon-start_LDLIBS    := -lcmocka -ljansson -lgmp
