@@ -126,3 +126,11 @@ daemon-jobs_LDLIBS     := -lcmocka -ljansson -lgmp
 daemon-start_SRC       := tests/unit/control/service/daemon/test_start.c tests/unit/control/tables/bench.c control/service/daemon/start.c control/service/daemon/job.c
 daemon-start_LIBS      := control offload
 daemon-start_LDLIBS    := -lcmocka -ljansson -lgmp
+# The store alone.
+TESTS += daemon-state daemon-state-late
+daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
+daemon-state_LIBS        := daemon control secure offload
+daemon-state_LDLIBS      := $(DAEMON_LDLIBS)
+daemon-state-late_SRC    := tests/unit/control/service/daemon/test_state_late.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
+daemon-state-late_LIBS   := daemon control secure offload
+daemon-state-late_LDLIBS := $(DAEMON_LDLIBS)
