@@ -113,7 +113,7 @@ daemon-swallow-exact_SRC    := tests/unit/control/service/daemon/test_blackhole_
 daemon-swallow-exact_LIBS   := offload
 daemon-swallow-exact_LDLIBS := -lcmocka
 # Parts of the daemon alone, with the others replaced by the test.
-TESTS += daemon-switches daemon-admit daemon-jobs daemon-start
+TESTS += daemon-switches daemon-admit daemon-jobs daemon-start daemon-watch
 daemon-switches_SRC    := tests/unit/control/service/daemon/test_switches.c tests/unit/control/tables/bench.c control/service/daemon/switches.c
 daemon-switches_LIBS   := control offload
 daemon-switches_LDLIBS := -lcmocka -ljansson -lgmp
@@ -126,6 +126,9 @@ daemon-jobs_LDLIBS     := -lcmocka -ljansson -lgmp
 daemon-start_SRC       := tests/unit/control/service/daemon/test_start.c tests/unit/control/tables/bench.c control/service/daemon/start.c control/service/daemon/job.c
 daemon-start_LIBS      := control offload
 daemon-start_LDLIBS    := -lcmocka -ljansson -lgmp
+daemon-watch_SRC       := tests/unit/control/service/daemon/test_watch.c control/service/daemon/watch.c
+daemon-watch_LIBS      := control offload
+daemon-watch_LDLIBS    := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=clock_gettime,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join,--wrap=eventfd_read,--wrap=eventfd_write
 # The store alone.
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
