@@ -129,6 +129,10 @@ daemon-start_LDLIBS    := -lcmocka -ljansson -lgmp
 daemon-watch_SRC       := tests/unit/control/service/daemon/test_watch.c control/service/daemon/watch.c
 daemon-watch_LIBS      := control offload
 daemon-watch_LDLIBS    := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=clock_gettime,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join,--wrap=eventfd_read,--wrap=eventfd_write
+TESTS += daemon-recovery
+daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recovery_LIBS   := control offload
+daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read
 # The store alone.
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
