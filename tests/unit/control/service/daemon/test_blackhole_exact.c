@@ -218,6 +218,55 @@ static void a_switch_that_sends_nothing_took_frames_on_two_links(void **state)
     assert_false(takes_all(3, 4, 0, 1, &found)); /* one link alone */
 }
 
+/* In 300 ms hosts 0 and 1 send so many frames to switch 2, and it to them; none arrives. */
+static bool loses(unsigned first_to, unsigned second_to, unsigned first_from, unsigned second_from,
+                  struct by_blackhole_found *found)
+{
+    bool result;
+
+    open_at(100);
+    for (unsigned i = 0; i < 4; i++) {
+        take(0, 0, 1000 + 100 * i, i > 0 ? first_to : 0, 60);
+        take(0, 1, 1000 + 100 * i, i > 0 ? first_from : 0, 40);
+        take(1, 0, 1000 + 100 * i, i > 0 ? second_to : 0, 60);
+        take(1, 1, 1000 + 100 * i, i > 0 ? second_from : 0, 40);
+    }
+    result = find(3, found);
+    by_blackhole_close(blackhole);
+    return result;
+}
+
+static void a_switch_that_loses_all_frames_does_so_on_two_links_and_in_any_direction(void **state)
+{
+    static const struct {
+        unsigned to[2], from[2];
+        bool is_switch;
+        unsigned frames; /* of the switch, or of the first link that loses some; 0: none is found */
+    } cases[] = {
+        {{4, 4}, {0, 0}, true, 8},  {{0, 0}, {4, 4}, true, 8},  {{4, 0}, {0, 4}, true, 8},
+        {{4, 1}, {0, 0}, true, 5},  {{0, 1}, {4, 0}, true, 5},  {{5, 4}, {6, 7}, true, 22},
+        {{4, 0}, {0, 0}, false, 4}, {{0, 0}, {0, 4}, false, 4}, {{3, 3}, {3, 3}, false, 0},
+        {{0, 0}, {0, 0}, false, 0}, {{4, 0}, {9, 0}, false, 4},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_blackhole_found found;
+
+        if (loses(cases[i].to[0], cases[i].to[1], cases[i].from[0], cases[i].from[1], &found) !=
+            (cases[i].frames > 0))
+            fail_msg("case %zu", i);
+        if (cases[i].frames == 0)
+            continue;
+        if (found.is_link == cases[i].is_switch || found.frames != cases[i].frames)
+            fail_msg("case %zu: link %d, %u frames", i, found.is_link, (unsigned)found.frames);
+        assert_false(found.silent);
+        assert_int_equal(found.span_ms, 300);
+        if (cases[i].is_switch)
+            assert_int_equal(found.what, SWITCH2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +275,7 @@ int main(void)
         cmocka_unit_test(a_gap_or_a_restart_begins_anew),
         cmocka_unit_test(what_is_forgotten_is_judged_anew),
         cmocka_unit_test(a_switch_that_sends_nothing_took_frames_on_two_links),
+        cmocka_unit_test(a_switch_that_loses_all_frames_does_so_on_two_links_and_in_any_direction),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
