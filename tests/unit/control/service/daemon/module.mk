@@ -133,6 +133,10 @@ TESTS += daemon-recovery
 daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recovery_LIBS   := control offload
 daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read
+TESTS += daemon-lead
+daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c control/service/daemon/lead.c
+daemon-lead_LIBS   := control offload
+daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join
 # The store alone.
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c

@@ -218,6 +218,29 @@ static void a_switch_that_sends_nothing_took_frames_on_two_links(void **state)
     assert_false(takes_all(3, 4, 0, 1, &found)); /* one link alone */
 }
 
+/* Its first frames arrive, and it has not sent any in the short time that its samples span. */
+static void a_switch_that_has_just_started_is_not_silent_yet(void **state)
+{
+    struct by_blackhole_found found;
+
+    (void)state;
+    open_at(100);
+    for (unsigned i = 0; i < 4; i++)
+        for (uint32_t l = 0; l < 2; l++) {
+            take(l, 0, 1000 + 149 * i, 900 + 10 * i, 60);
+            take(l, 1, 1000 + 149 * i, 0, 5 + 10 * i);
+        }
+    assert_false(find(3, &found));
+    for (uint32_t l = 0; l < 2; l++) {
+        take(l, 0, 1450, 950, 60);
+        take(l, 1, 1450, 0, 55);
+    }
+    assert_true(find(3, &found));
+    assert_true(found.silent && found.what == SWITCH2);
+    assert_int_equal(found.frames, 100);
+    by_blackhole_close(blackhole);
+}
+
 /* In 300 ms hosts 0 and 1 send so many frames to switch 2, and it to them; none arrives. */
 static bool loses(unsigned first_to, unsigned second_to, unsigned first_from, unsigned second_from,
                   struct by_blackhole_found *found)
@@ -275,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_gap_or_a_restart_begins_anew),
         cmocka_unit_test(what_is_forgotten_is_judged_anew),
         cmocka_unit_test(a_switch_that_sends_nothing_took_frames_on_two_links),
+        cmocka_unit_test(a_switch_that_has_just_started_is_not_silent_yet),
         cmocka_unit_test(a_switch_that_loses_all_frames_does_so_on_two_links_and_in_any_direction),
     };
 
