@@ -137,6 +137,10 @@ TESTS += daemon-lead
 daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c control/service/daemon/lead.c
 daemon-lead_LIBS   := control offload
 daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join
+TESTS += daemon-changes
+daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
+daemon-changes_LIBS   := control offload
+daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp
 # The store alone.
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
