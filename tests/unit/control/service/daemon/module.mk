@@ -145,6 +145,16 @@ TESTS += daemon-changes
 daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
 daemon-changes_LIBS   := control offload
 daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += daemon-http-jobs daemon-notice daemon-reduce
+daemon-http-jobs_SRC    := tests/unit/control/service/daemon/test_http_jobs.c tests/unit/control/tables/bench.c control/service/daemon/http_jobs.c control/service/daemon/job.c
+daemon-http-jobs_LIBS   := control offload
+daemon-http-jobs_LDLIBS := -lcmocka -ljansson -lgmp
+daemon-notice_SRC       := tests/unit/control/service/daemon/test_notice.c tests/unit/control/tables/bench.c control/service/daemon/notice.c control/service/daemon/blackhole.c
+daemon-notice_LIBS      := control offload
+daemon-notice_LDLIBS    := -lcmocka -ljansson -lgmp
+daemon-reduce_SRC       := tests/unit/control/service/daemon/test_reduce.c control/service/daemon/reduce.c
+daemon-reduce_LIBS      := control offload
+daemon-reduce_LDLIBS    := -lcmocka -ljansson
 # The store alone.
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
