@@ -1,5 +1,5 @@
-/* Requests for jobs over HTTP: what a body may say, which status and text each answer has, and that a
- * connection sleeps until its job runs. The queue of jobs and the server are the test's. */
+/* Requests for jobs over HTTP: what a body may say, which status and text each answer has, and that
+ * a connection sleeps until its job runs. The queue of jobs and the server are the test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The election of a leader and the renewal of its lease, with an etcd, a clock and a thread that the
- * test plays. */
+/* The election of a leader and the renewal of its lease, with an etcd, a clock and a thread that
+ * the test plays. */
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -132,8 +132,8 @@ static int enter(const char *name, uint16_t job, uint16_t gen, uint64_t nonce)
     return fd;
 }
 
-/* Requires that the host reads these frames ("WELCOME 1.0 generation 3, FAIL: text, end") and nothing
- * else. "end": its connection is closed. */
+/* Requires that the host reads these frames ("WELCOME 1.0 generation 3, FAIL: text, end") and
+ * nothing else. "end": its connection is closed. */
 static void reads(int fd, const char *expected)
 {
     static uint8_t bytes[65536];

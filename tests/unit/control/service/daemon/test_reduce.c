@@ -1,5 +1,5 @@
-/* The order in which the parts of the daemon handle each event, before and while it leads. All parts
- * are the test's. */
+/* The order in which the parts of the daemon handle each event, before and while it leads. All
+ * parts are the test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

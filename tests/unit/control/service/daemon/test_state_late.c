@@ -1,5 +1,5 @@
-/* The store, call by call: generations that are recorded in advance, records that follow their push,
- * and what it refuses. */
+/* The store, call by call: generations that are recorded in advance, records that follow their
+ * push, and what it refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* The watch of one switch in virtual time: when it asks, with which time limit, what it reports, and
- * what becomes of its session. Sessions, the clock and poll() are the test's; the watch's thread runs
- * in the test's. */
+/* The watch of one switch in virtual time: when it asks, with which time limit, what it reports,
+ * and what becomes of its session. Sessions, the clock and poll() are the test's; the watch's
+ * thread runs in the test's. */
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
