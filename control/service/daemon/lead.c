@@ -149,7 +149,7 @@ static int look(struct by_lead *lead, struct by_problem *problem)
     /* If this process has created it: possibly by an earlier request, with an earlier lease. */
     snprintf(lead->lease, sizeof(lead->lease), "%" PRId64, by_etcd_number(entry, "lease"));
     if (value == NULL || size != strlen(lead->value) || memcmp(value, lead->value, size) != 0) {
-        snprintf(lead->leader, sizeof(lead->leader), "%.*s", size < 120 ? (int)size : 120,
+        snprintf(lead->leader, sizeof(lead->leader), "%.*s", value != NULL && size < 120 ? (int)size : 120,
                  value != NULL ? (const char *)value : "another banyand");
         error = by_problem_say(problem, BY_EAGAIN, "%s leads: this one takes over when that one ends",
                                lead->leader);

@@ -101,8 +101,8 @@ int by_etcd_get(struct by_etcd *etcd, const char *name, json_t **entry, struct b
     assert_string_equal(name, "leader");
     *entry = NULL;
     if (rig.get_error == 0 && rig.leader[0] != 0)
-        *entry = json_pack("{s:s,s:I,s:I}", "value", rig.leader, "create_revision", (json_int_t)rig.revision,
-                           "lease", (json_int_t)rig.lease);
+        *entry = json_pack("{s:s*,s:I,s:I}", "value", rig.leader[0] != '?' ? rig.leader : NULL,
+                           "create_revision", (json_int_t)rig.revision, "lease", (json_int_t)rig.lease);
     return result(rig.get_error, "etcd does not answer", problem);
 }
 
@@ -124,6 +124,8 @@ json_t *by_etcd_bytes(const void *bytes, size_t size)
 
 uint8_t *by_etcd_take_bytes(const json_t *text, size_t *size)
 {
+    if (text == NULL)
+        return NULL;
     *size = json_string_length(text);
     return (uint8_t *)by_copy_part(json_string_value(text), *size);
 }
@@ -336,6 +338,21 @@ static void another_leader_is_told_once_and_followed_when_it_ends(void **state)
     close_rig("join\nrevoke 41\n");
 }
 
+static void a_leader_without_a_name_is_another_one(void **state)
+{
+    struct by_problem problem;
+
+    (void)state;
+    open_rig();
+    rig.leader[0] = '?'; /* the key has no value, or none that can be read */
+    rig.last = 1;
+    assert_int_equal(await(&problem), BY_EABORTED);
+    assert_non_null(strstr(rig.told,
+                           "see another banyand: another banyand leads: this one takes over when that "
+                           "one ends\n"));
+    close_rig("");
+}
+
 /* The lease of another process must not be revoked. */
 static void a_signal_ends_the_wait(void **state)
 {
@@ -506,6 +523,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_leader_this_process_becomes_it),
         cmocka_unit_test(another_leader_is_told_once_and_followed_when_it_ends),
+        cmocka_unit_test(a_leader_without_a_name_is_another_one),
         cmocka_unit_test(a_signal_ends_the_wait),
         cmocka_unit_test(an_etcd_that_does_not_answer_is_told_once),
         cmocka_unit_test(members_of_two_clusters_end_the_wait),
