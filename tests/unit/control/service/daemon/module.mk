@@ -140,7 +140,7 @@ daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--
 TESTS += daemon-lead
 daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c control/service/daemon/lead.c
 daemon-lead_LIBS   := control offload
-daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join
+daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=gethostname,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join
 TESTS += daemon-changes
 daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
 daemon-changes_LIBS   := control offload
