@@ -75,14 +75,19 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-static void logs(const char *text)
+static bool has_logged(const char *text)
 {
     char log[4096];
 
     fflush(stderr);
     log[pread(log_fd, log, sizeof(log) - 1, 0)] = 0;
-    if (strstr(log, text) == NULL)
-        fail_msg("no '%s' in: %s", text, log);
+    return strstr(log, text) != NULL;
+}
+
+static void logs(const char *text)
+{
+    if (!has_logged(text))
+        fail_msg("it has not logged '%s'", text);
 }
 
 static int join(void)
@@ -443,6 +448,24 @@ static void frames_to_ranks_that_are_not_connected_go_nowhere(void **state)
     close(two);
 }
 
+/* On a machine that has been up for years. */
+static void strangers_are_summed_up_when_they_rest(void **state)
+{
+    (void)state;
+    members_daemon()->now_ms = UINT64_C(100000000000);
+    for (unsigned i = 0; i < 12; i++) {
+        int one = join();
+
+        say(one, "GET / HTTP/1.1\r\n\r\n", 18);
+        reads(one, "end");
+        close(one);
+    }
+    assert_false(has_logged("is refused, and "));
+    members_daemon()->now_ms += 3000;
+    members_turn();
+    logs("a connection that is not from a host is refused, and 2 more in the last 3 s\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +484,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_job_of_a_communicator_is_used_while_a_host_is_connected, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(frames_to_ranks_that_are_not_connected_go_nowhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(strangers_are_summed_up_when_they_rest, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -206,6 +207,27 @@ static void a_store_is_opened_only_as_it_was_made(void **state)
     store_close();
 }
 
+static void files_that_are_no_files_of_this_user_are_refused(void **state)
+{
+    struct by_problem problem = {0};
+    char path[96], other[96];
+
+    (void)state;
+    store_open();
+    by_state_close(store.state);
+    store.state = NULL;
+    snprintf(path, sizeof(path), "%s/banyand.db", store.folder);
+    snprintf(other, sizeof(other), "%s/lock", store.folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(other, path), 0); /* banyand follows no link to another file */
+    assert_int_equal(by_state_open(store.folder, store.topology, &store.lower, &store.state, &problem),
+                     BY_EIO);
+    assert_non_null(strstr(problem.text, "/banyand.db: "));
+    assert_non_null(strstr(problem.text, ": it must be a file of this user with mode 0600"));
+    assert_int_equal(unlink(path), 0);
+    store_close();
+}
+
 static void damage_is_reported_with_its_remedy(void **state)
 {
     static const char *const damages[] = {"UPDATE tables SET lost_links = x'0000'",
@@ -309,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_late_record_is_committed_at_the_end),
         cmocka_unit_test(the_election_id_is_of_the_last_run),
         cmocka_unit_test(a_store_is_opened_only_as_it_was_made),
+        cmocka_unit_test(files_that_are_no_files_of_this_user_are_refused),
         cmocka_unit_test(damage_is_reported_with_its_remedy),
         cmocka_unit_test(a_damaged_image_is_no_image),
         cmocka_unit_test(generations_of_numbers_that_no_job_can_have_are_ignored),
