@@ -417,6 +417,52 @@ static void what_drops_packets_again_soon_is_held_twice_as_long(void **state)
     rig_close();
 }
 
+/* No plan exists for the job, and the switches get tables without it. */
+static void no_plan(void)
+{
+    give((struct by_recover_event){
+        .type = BY_RECOVER_NO_PLAN, .job = 0, .error = BY_ENOENT, .text = "no path"});
+    work(BY_RECOVER_PLANNED, 0, NULL);
+    work(BY_RECOVER_PUSHED, 0, NULL);
+    rig.done[0] = 0;
+}
+
+/* Switch 1 drops packets, and is tried again after a second, because there is no other path. It works,
+ * and ends so many milliseconds later. */
+static void try_and_lose(uint64_t ms)
+{
+    rig_open(false);
+    all_come();
+    part(BY_RECOVER_SWITCH_SWALLOWS, 1);
+    no_plan();
+    later(999);
+    expect("");
+    later(1);
+    expect("log using parts that dropped packets again, because a job has no other path\nplan\n");
+    generations(4, 6);
+    all_move(4, 6);
+    later(ms - 1);
+    rig.now_ns += MS;
+    part(BY_RECOVER_SWITCH_GONE, 1);
+    expect("log switch 1 has ended: planning again\nplan\n");
+    no_plan();
+}
+
+static void a_path_that_a_trial_gave_for_as_long_as_a_wait_was_a_path(void **state)
+{
+    (void)state;
+    try_and_lose(3499); /* the trial failed: the wait goes on */
+    later(0);
+    assert_non_null(strstr(rig.done, "fail 0.0 -7 switch 1 has ended: no path\n"));
+    rig_close();
+    try_and_lose(3500);
+    later(3499);
+    expect("");
+    later(1);
+    assert_non_null(strstr(rig.done, "fail 0.0 -7 switch 1 has ended: no path\n"));
+    rig_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,6 +478,7 @@ int main(void)
         cmocka_unit_test(parts_that_no_job_uses_are_named_and_nothing_is_planned),
         cmocka_unit_test(a_switch_that_restarted_is_used_again_at_once),
         cmocka_unit_test(what_drops_packets_again_soon_is_held_twice_as_long),
+        cmocka_unit_test(a_path_that_a_trial_gave_for_as_long_as_a_wait_was_a_path),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
