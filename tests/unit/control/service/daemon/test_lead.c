@@ -22,13 +22,13 @@
 enum { CLIENTS = 2 };
 
 /* The same for all, apart from its address. */
-struct by_etcd {
+struct lead_client {
     bool open;
 };
 
 static struct {
     struct by_lead *lead;
-    struct by_etcd clients[CLIENTS]; /* of the wait, and of the renewal */
+    struct lead_client clients[CLIENTS]; /* of the wait, and of the renewal */
     unsigned opened;
     /* etcd */
     char leader[160]; /* value of the key, "": there is none */
@@ -75,17 +75,19 @@ int by_etcd_open(const char *text, const char *keys, struct by_etcd **etcd, stru
     assert_string_equal(keys, "keys");
     if (rig.open_error != 0 && rig.opened == 1)
         return result(rig.open_error, "no client", problem);
-    *etcd = &rig.clients[rig.opened++];
-    (*etcd)->open = true;
+    rig.clients[rig.opened].open = true;
+    *etcd = (struct by_etcd *)&rig.clients[rig.opened++];
     return 0;
 }
 
 void by_etcd_close(struct by_etcd *etcd)
 {
-    if (etcd == NULL)
+    struct lead_client *client = (struct lead_client *)etcd;
+
+    if (client == NULL)
         return;
-    assert_true(etcd->open);
-    etcd->open = false;
+    assert_true(client->open);
+    client->open = false;
 }
 
 int by_etcd_survey(struct by_etcd *etcd, struct by_problem *problem)

@@ -427,8 +427,8 @@ static void no_plan(void)
     rig.done[0] = 0;
 }
 
-/* Switch 1 drops packets, and is tried again after a second, because there is no other path. It works,
- * and ends so many milliseconds later. */
+/* Switch 1 drops packets, and is tried again after a second, because there is no other path. It
+ * works, and ends so many milliseconds later. */
 static void try_and_lose(uint64_t ms)
 {
     rig_open(false);

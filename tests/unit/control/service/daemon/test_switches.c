@@ -22,7 +22,7 @@ enum { H0, H1, X0, X1, X2, NODES };
 enum { H0_X0, X0_X1, X1_H1, X1_X2, LINKS };
 #define BEAT_MS 100u
 
-struct by_watch {
+struct switches_watch {
     struct by_watch_options options;
     uint64_t election_id;
     unsigned asked, taken;
@@ -31,13 +31,17 @@ struct by_watch {
 
 static struct {
     struct by_daemon daemon;
-    struct by_watch watches[3];
+    struct switches_watch watches[3];
     uint32_t started;
-    struct by_watch *last; /* whose beat was acknowledged last */
-    bool needed[NODES];    /* jobs have no path without the node */
-    uint64_t election;     /* of an earlier daemon */
-    char told[2048];       /* since the last check, a line each */
+    bool needed[NODES]; /* jobs have no path without the node */
+    uint64_t election;  /* of an earlier daemon */
+    char told[2048];    /* since the last check, a line each */
 } rig;
+
+static struct switches_watch *own(struct by_watch *watch)
+{
+    return (struct switches_watch *)watch;
+}
 
 static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -61,31 +65,31 @@ static void expect(const char *told)
 
 struct by_watch *by_watch_start(const struct by_watch_options *options, struct by_event_queue *events)
 {
-    struct by_watch *watch = &rig.watches[rig.started++];
+    struct switches_watch *watch = &rig.watches[rig.started++];
 
     (void)events;
     watch->options = *options;
-    return watch;
+    return (struct by_watch *)watch;
 }
 
 void by_watch_lead(struct by_watch *watch, uint64_t election_id)
 {
-    watch->election_id = election_id;
+    own(watch)->election_id = election_id;
 }
 
 void by_watch_now(struct by_watch *watch)
 {
-    watch->asked++;
+    own(watch)->asked++;
 }
 
 void by_watch_taken(struct by_watch *watch)
 {
-    watch->taken++;
+    own(watch)->taken++;
 }
 
 void by_watch_stop(struct by_watch *watch)
 {
-    watch->stopped = true;
+    own(watch)->stopped = true;
 }
 
 void by_news_tell(struct by_news *news, enum by_news_grade grade, const char *format, ...)
@@ -201,7 +205,7 @@ static struct by_daemon_switch *at(uint32_t node)
 static void beat(struct by_beat given, bool suspected)
 {
     struct by_beat *copy = by_alloc(1, sizeof(*copy));
-    struct by_watch *watch = at(given.node)->watch;
+    struct switches_watch *watch = own(at(given.node)->watch);
     unsigned taken = watch->taken;
 
     *copy = given;
@@ -248,7 +252,7 @@ static void each_switch_is_watched_and_only_the_ends_of_links_are_asked(void **s
     for (uint32_t i = 0; i < 3; i++) {
         const struct by_watch_options *options = &rig.watches[i].options;
 
-        assert_ptr_equal(daemon->switches[i].watch, &rig.watches[i]);
+        assert_ptr_equal(own(daemon->switches[i].watch), &rig.watches[i]);
         assert_int_equal(daemon->switches[i].state, BY_SWITCH_UNKNOWN);
         assert_int_equal(options->node, X0 + i);
         assert_string_equal(options->name, daemon->topology->nodes[X0 + i].name);
