@@ -1,6 +1,7 @@
 /* The server of hosts, frame by frame: which event each one becomes, what each host reads, and when
  * exactly a connection ends. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@
 static char folder[64], address[96];
 static char told[4096];         /* events since the last check, a line each */
 static int log_fd, kept_stderr; /* what it logs */
+static unsigned descriptors;    /* that were open before */
 
 static void reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
@@ -47,10 +49,20 @@ static void expect(const char *events)
     told[0] = 0;
 }
 
+static unsigned count_descriptors(void)
+{
+    unsigned count = 0;
+
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
 static int set_up(void **state)
 {
     (void)state;
     told[0] = 0;
+    descriptors = count_descriptors();
     snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(address, sizeof(address), "unix:%s/members", folder);
@@ -72,6 +84,8 @@ static int tear_down(void **state)
     close(kept_stderr);
     close(log_fd);
     members_close();
+    if (count_descriptors() != descriptors) /* the server closes what it has opened */
+        return -1;
     return rmdir(folder);
 }
 
