@@ -149,6 +149,12 @@ static void learn(struct by_batch *batch, uint16_t index, const uint8_t *data, u
         batch->ops->neighbour(batch->context, neighbour);
 }
 
+/* Whether the switch has the port, and the table names it. The table may name more ports. */
+static bool is_addressed(const struct by_batch *batch, uint16_t port)
+{
+    return port < batch->port_count && batch->port[port].addressed;
+}
+
 /* Asks the neighbours whose requests are due. One that is known is asked alone, unless it has not
  * answered. */
 static __attribute__((noinline)) void ask(struct by_batch *batch)
@@ -157,14 +163,13 @@ static __attribute__((noinline)) void ask(struct by_batch *batch)
     uint32_t from = 0;
 
     for (uint32_t i = 0; i < BY_NEIGHBOUR_BURST; i++) {
-        const struct by_batch_port *port;
-        uint8_t request[BY_FRAME_HEADER_BYTES];
-
         neighbour = by_neighbours_ask(&batch->neighbours, &from, batch->now_ns);
         if (neighbour == NULL)
             break;
-        port = &batch->port[neighbour->port];
-        if (neighbour->port < batch->port_count && port->addressed) {
+        if (is_addressed(batch, neighbour->port)) {
+            const struct by_batch_port *port = &batch->port[neighbour->port];
+            uint8_t request[BY_FRAME_HEADER_BYTES];
+
             by_arp_request(port->mac, port->ip,
                            neighbour->known && neighbour->tries < 3 ? neighbour->mac : NULL, neighbour->ip,
                            request);
@@ -221,7 +226,7 @@ static bool hear(struct by_batch *batch, uint16_t index, const uint8_t *data, ui
 
     if (!by_lldp_parse(data, bytes, &lldp))
         return false;
-    neighbour->until_ns = lldp.ttl_s == 0 ? 0 : batch->now_ns + lldp.ttl_s * SECOND_NS;
+    neighbour->until_ns = batch->now_ns + lldp.ttl_s * SECOND_NS; /* at once, if it leaves */
     by_copy(&neighbour->lldp, &lldp, sizeof(lldp));
     return true;
 }
@@ -372,17 +377,12 @@ static void relay(struct by_batch *batch, const struct by_tx *tx, uint32_t index
 static void park(struct by_batch *batch, const struct by_tx *tx, uint32_t index)
 {
     void *frame = take_frame(batch, tx->port, index);
+    int is_parked;
 
-    if (frame != NULL && !by_park_put(&batch->park, batch->now_ns + tx->wait_ns, frame, tx->port)) {
-        /* does not happen: by_engine_allow limits these outputs */
-        batch->counters.tx_no_memory++;
-        batch->ops->drop(batch->context, &frame, 1);
-    }
-}
-
-static bool is_addressed(const struct by_batch *batch, uint16_t port)
-{
-    return port < batch->port_count && batch->port[port].addressed;
+    if (frame == NULL)
+        return;
+    is_parked = by_park_put(&batch->park, batch->now_ns + tx->wait_ns, frame, tx->port);
+    BY_ASSERT(is_parked); /* by_engine_allow limits these outputs to the room */
 }
 
 /* Whether the output's port has an address, and the next node on its way is known. */
@@ -519,14 +519,15 @@ static void sort(struct by_batch *batch)
     }
 }
 
-/* Steps the engine until it has consumed the batch. Frees the frames that no relay has taken. */
+/* Steps the engine until it has consumed the batch. Frees the frames that no relay has taken. Each
+ * step consumes packets or has outputs, because BY_TX_MAX is room for those of any packet. */
 static void step(struct by_batch *batch)
 {
     uint32_t done = 0;
 
     sort(batch);
     while (done < batch->count) {
-        uint32_t count = batch->count - done, used, tx_count = 0;
+        uint32_t count = batch->count - done, used, tx_count;
 
         if (count > batch->step_packets)
             count = batch->step_packets;
@@ -535,8 +536,6 @@ static void step(struct by_batch *batch)
                               batch->tx, BY_TX_MAX, &tx_count);
         batch->counters.steps++;
         transmit(batch, tx_count, done);
-        if (used == 0 && tx_count == 0)
-            used = count; /* impossible with room for BY_TX_MAX outputs */
         batch->ops->drop(batch->context, batch->frame + done, used);
         done += used;
     }

@@ -50,11 +50,8 @@ uint32_t by_hold_pass(struct by_hold *hold, uint64_t now_ns, void *frame, uint16
 
 uint32_t by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out)
 {
-    for (uint32_t i = 0; i < hold->count; i++) {
-        if (hold->held[i].due_ns <= now_ns) {
-            remove_at(hold, i, out);
-            return 1;
-        }
-    }
-    return 0;
+    if (hold->count == 0 || hold->held[0].due_ns > now_ns) /* the first one came first */
+        return 0;
+    remove_at(hold, 0, out);
+    return 1;
 }
