@@ -57,6 +57,51 @@ static void a_burst_fits_the_batch_within_its_limits(void **state)
     assert_int_equal(by_batch_idle_ns(&batch, 5), 5);
 }
 
+/* What a batch held before it is opened is of no matter. */
+static void a_batch_is_opened_in_used_memory(void **state)
+{
+    static struct by_batch batch, fresh;
+
+    (void)state;
+    memset(&batch, 0xff, sizeof batch);
+    by_batch_open(&batch, &platform_ops, NULL, NULL, 8);
+    by_batch_open(&fresh, &platform_ops, NULL, NULL, 8);
+    assert_memory_equal(&batch, &fresh, sizeof batch);
+}
+
+/* Sources in the order in which a round polls them. */
+static unsigned polled_count;
+static uint16_t polled[2 * HOSTS];
+
+static uint32_t receive_nothing(void *context, uint16_t source)
+{
+    (void)context;
+    assert_in_range(polled_count, 0, 2 * HOSTS - 1);
+    polled[polled_count++] = source;
+    return 0;
+}
+
+static void the_first_port_of_a_round_changes_and_other_sources_are_polled_last(void **state)
+{
+    struct batch_platform *self = platform_star();
+
+    (void)state;
+    ops = platform_ops;
+    ops.receive = receive_nothing;
+    self->batch.ops = &ops;
+    self->batch.source_count = HOSTS + 2;
+    for (unsigned round = 0; round < 2 * HOSTS; round++) {
+        polled_count = 0;
+        assert_int_equal(by_batch_round(&self->batch), 0);
+        assert_int_equal(polled_count, HOSTS + 2);
+        for (unsigned i = 0; i < HOSTS; i++)
+            assert_int_equal(polled[i], (round + i) % HOSTS);
+        assert_int_equal(polled[HOSTS], HOSTS);
+        assert_int_equal(polled[HOSTS + 1], HOSTS + 1);
+    }
+    platform_close(self);
+}
+
 static void a_relay_without_a_frame_is_copied_or_counted(void **state)
 {
     struct batch_platform *self = platform_relay(0, 0);
@@ -100,6 +145,93 @@ static void a_packet_that_waits_without_a_frame_is_counted_and_parked_frames_are
     platform_close(self);
 }
 
+/* Frames of one round that wait, each with another sequence number, leave in their order and with
+ * their own contents. What has no room among those that wait, the engine drops and counts. */
+static void frames_that_wait_together_leave_in_their_order(void **state)
+{
+    struct batch_platform *self = platform_relay(BY_SHARE_ONE, 1000);
+    unsigned rounds = 0;
+    uint8_t seq = 0;
+
+    (void)state;
+    while (by_engine_counters(self->engine)->hold == 0 && rounds++ < 10000) {
+        relayed(self);
+        by_batch_round(&self->batch);
+    }
+    self->batch.now_ns += by_batch_idle_ns(&self->batch, UINT64_MAX);
+    by_batch_round(&self->batch); /* none waits, and the share is used up */
+    assert_int_equal(self->batch.park.count, 0);
+    self->forwarded = 0;
+    for (unsigned i = 0; i < PARK + 2; i++) {
+        relayed(self);
+        self->waiting[0][i]->data[BY_FRAME_HEADER_BYTES + BY_HEADER_AT_SEQ] = ++seq;
+        star_retag(self->waiting[0][i]->data + BY_FRAME_HEADER_BYTES);
+    }
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.park.count, PARK);
+    assert_int_equal(by_engine_counters(self->engine)->drop_room, 2);
+    assert_int_equal(self->batch.counters.tx_no_memory, 0);
+    for (seq = 1; seq <= PARK; seq++) {
+        self->batch.now_ns += by_batch_idle_ns(&self->batch, UINT64_MAX);
+        by_batch_round(&self->batch);
+        assert_int_equal(self->forwarded, seq);
+        assert_int_equal(self->last.data[BY_FRAME_HEADER_BYTES + BY_HEADER_AT_SEQ], seq);
+    }
+    platform_close(self);
+}
+
+/* Without a clock a share has no limit. */
+static void without_a_clock_no_frame_waits(void **state)
+{
+    struct batch_platform *self = platform_relay(BY_SHARE_ONE, 1000);
+    const unsigned frames = 3000;
+
+    (void)state;
+    self->batch.timeless = true;
+    for (unsigned i = 0; i < frames; i++) {
+        relayed(self);
+        by_batch_round(&self->batch);
+    }
+    assert_int_equal(self->forwarded, frames);
+    platform_close(self);
+}
+
+/* Where much waits at a port, relayed packets are marked if their sender understands marks. */
+static void packets_that_wait_behind_many_are_marked(void **state)
+{
+    static struct by_parked parked[1024];
+
+    (void)state;
+    for (uint8_t ecn = 0; ecn < 4; ecn++) {
+        struct batch_platform *self = platform_relay(BY_SHARE_ONE, 1000);
+        unsigned marked = 0, unmarked = 0, rounds = 0;
+
+        by_park_open(&self->batch.park, parked, 1024);
+        while (self->batch.park.count < 500 && rounds++ < 10000) {
+            relayed(self);
+            by_frame_mark(self->waiting[0][0]->data, ecn);
+            by_batch_round(&self->batch);
+        }
+        assert_int_equal(self->batch.park.count, 500);
+        while (self->batch.park.count > 0 && rounds++ < 20000) {
+            struct by_frame fields;
+
+            self->batch.now_ns += by_batch_idle_ns(&self->batch, UINT64_MAX);
+            self->forwarded = 0;
+            by_batch_round(&self->batch);
+            if (self->forwarded == 0)
+                continue;
+            assert_int_equal(by_frame_parse(self->last.data, self->last.bytes, &fields), 0);
+            assert_true(fields.ecn == ecn || (ecn != 0 && fields.ecn == 3));
+            marked += fields.ecn == 3;
+            unmarked += fields.ecn != 3;
+        }
+        assert_int_equal(marked > 0, ecn != 0);
+        assert_int_equal(unmarked > 0, ecn != 3);
+        platform_close(self);
+    }
+}
+
 static void memory_ports_and_ports_without_a_vlan_have_no_tag(void **state)
 {
     struct batch_platform *self = platform_open();
@@ -131,6 +263,58 @@ static void memory_ports_and_ports_without_a_vlan_have_no_tag(void **state)
     assert_null(by_batch_mac(&self->batch, 0, star_host_ip(0)));
     assert_int_equal(self->batch.neighbours.count, HOSTS - 1);
     platform_close(self);
+}
+
+/* A neighbour is one of the last table's; so is the place where packets of a port go. */
+static void what_the_next_table_does_not_name_is_forgotten(void **state)
+{
+    struct batch_platform *self = platform_learned(LEARNED);
+    size_t bytes;
+    uint8_t *image = star_relay_image(0, 0, &bytes); /* two ports */
+
+    (void)state;
+    for (unsigned i = 0; i < BY_NEIGHBOUR_TRIES; i++) {
+        announce(self, 3, mac);
+        by_batch_round(&self->batch);
+        self->batch.now_ns += BY_NEIGHBOUR_SLOW_NS;
+    }
+    for (uint16_t i = 0; i < HOSTS; i++)
+        assert_int_equal(by_batch_silent(&self->batch, i) != NULL, i < 3);
+    assert_non_null(by_batch_mac(&self->batch, 3, star_host_ip(3)));
+    for (uint32_t i = 0; i < 2; i++) { /* the first two stay neighbours */
+        struct by_image_port port;
+
+        by_image_port(image, i, &port);
+        memset(port.own_mac, 0, sizeof port.own_mac);
+        memset(port.peer_mac, 0, sizeof port.peer_mac);
+        by_image_put_port(image, i, &port);
+    }
+    by_image_seal(image);
+    platform_load(self, image, bytes);
+    free(image);
+    for (uint16_t i = 0; i < HOSTS; i++)
+        assert_int_equal(by_batch_silent(&self->batch, i) != NULL, i < 2);
+    assert_null(by_batch_mac(&self->batch, 3, star_host_ip(3)));
+    contribute(self, 3, 0);
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.counters.rx_unaddressed, 1);
+    platform_close(self);
+}
+
+static void each_port_may_be_one_of_memory(void **state)
+{
+    (void)state;
+    for (uint16_t port = 0; port < HOSTS; port++) {
+        struct batch_platform *self = platform_learned(LEARNED);
+
+        self->batch.port[port].is_memory = true;
+        by_batch_address(&self->batch);
+        assert_int_equal(self->batch.neighbours.count, HOSTS - 1);
+        for (uint16_t i = 0; i < HOSTS; i++)
+            assert_int_equal(self->batch.port[i].reach, i == port ? BY_REACH_PEER : BY_REACH_WAITS);
+        assert_null(by_neighbours_find(&self->batch.neighbours, port, star_host_ip(port)));
+        platform_close(self);
+    }
 }
 
 /* Without the platform's operation for notices, without memory for a request, and at a port that
@@ -344,8 +528,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_fits_the_batch_within_its_limits),
+        cmocka_unit_test(a_batch_is_opened_in_used_memory),
+        cmocka_unit_test(the_first_port_of_a_round_changes_and_other_sources_are_polled_last),
         cmocka_unit_test(a_relay_without_a_frame_is_copied_or_counted),
         cmocka_unit_test(a_packet_that_waits_without_a_frame_is_counted_and_parked_frames_are_freed),
+        cmocka_unit_test(frames_that_wait_together_leave_in_their_order),
+        cmocka_unit_test(without_a_clock_no_frame_waits),
+        cmocka_unit_test(packets_that_wait_behind_many_are_marked),
+        cmocka_unit_test(what_the_next_table_does_not_name_is_forgotten),
+        cmocka_unit_test(each_port_may_be_one_of_memory),
         cmocka_unit_test(memory_ports_and_ports_without_a_vlan_have_no_tag),
         cmocka_unit_test(a_request_that_cannot_be_sent_is_tried_again),
         cmocka_unit_test(a_round_sends_a_burst_of_requests_and_the_next_one_the_rest),

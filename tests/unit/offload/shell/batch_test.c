@@ -11,6 +11,24 @@
 #include "offload/base/bytes.h"
 #include "offload/table/image.h"
 #include "tests/unit/offload/shell/platform.h"
+
+/* Lets a contribution without data wait. */
+static struct batch_frame *credit(struct batch_platform *self, unsigned host, uint32_t seq)
+{
+    struct by_header header;
+    const uint8_t *payload;
+    uint8_t packet[FRAME_MAX];
+    struct batch_frame *frame = inject(self, host, BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES);
+
+    (void)star_contribution(&platform_fabric, host, 0, seq, COUNT, packet);
+    assert_true(by_header_decode(packet, BY_WIRE_HEADER_BYTES + 4 * COUNT, &header, &payload) > 0);
+    header.flags |= BY_FLAG_NODATA;
+    header.psum = 0;
+    by_header_encode(&header, packet);
+    star_frame(host, packet, BY_WIRE_HEADER_BYTES, frame->data);
+    return frame;
+}
+
 static void a_result_is_sent_to_each_port_and_all_frames_are_freed(void **state)
 {
     struct batch_platform *self = platform_star();
@@ -67,6 +85,39 @@ static void an_output_for_a_port_without_an_address_returns_its_payload(void **s
     platform_close(self);
 }
 
+/* The table may name more ports than the switch has. */
+static void an_output_for_a_port_that_does_not_exist_is_counted(void **state)
+{
+    struct batch_platform *self = platform_star();
+
+    (void)state;
+    for (unsigned host = HOSTS; host-- > 0;) {
+        contribute(self, host, 0);
+        by_batch_round(&self->batch);
+        self->batch.port_count = HOSTS - 1; /* after the contribution of the last host */
+    }
+    assert_int_equal(self->batch.counters.tx_no_port, 1);
+    assert_int_equal(self->sent[HOSTS - 2], 1);
+    assert_int_equal(self->sent[HOSTS - 1], 0);
+    platform_close(self);
+}
+
+static void a_result_without_a_payload_for_a_port_without_an_address_is_counted(void **state)
+{
+    struct batch_platform *self = platform_star();
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++) {
+        self->batch.port[2].addressed = host == 2;
+        credit(self, host, 0);
+        by_batch_round(&self->batch);
+    }
+    assert_int_equal(self->batch.counters.tx_no_port, 1);
+    assert_int_equal(self->sent[1], 1);
+    assert_int_equal(self->sent[2], 0);
+    platform_close(self);
+}
+
 static void frames_that_are_not_for_this_port_are_counted_and_freed(void **state)
 {
     struct batch_platform *self = platform_star();
@@ -76,10 +127,11 @@ static void frames_that_are_not_for_this_port_are_counted_and_freed(void **state
     inject(self, 0, 0);                /* nothing */
     inject(self, 0, FRAME_MAX);        /* no IPv4 */
     contribute(self, 1, 0)->data[5]++; /* another MAC address */
-    by_put16(contribute(self, 2, 0)->data + BY_FRAME_AT_PORT, BY_UDP_PORT + 1);
+    for (unsigned host = 0; host < HOSTS; host++)
+        by_put16(contribute(self, host, 0)->data + BY_FRAME_AT_PORT, BY_UDP_PORT + 1);
     by_batch_round(&self->batch);
     assert_int_equal(counters->rx_other, 2);
-    assert_int_equal(counters->rx_not_ours, 2);
+    assert_int_equal(counters->rx_not_ours, 1 + HOSTS);
     assert_int_equal(counters->steps, 0);
     assert_int_equal(self->alive, 0);
     self->batch.port[3].addressed = false;
@@ -113,13 +165,28 @@ static void a_frame_is_compared_with_the_last_one_of_its_port_and_no_other(void 
     by_batch_round(&self->batch);
     assert_int_equal(engine->contrib, 4);
 
+    /* a credit is no more than a header, and less of it is nothing */
+    credit(self, 1, 3);
+    credit(self, 1, 3)->bytes--;
+    credit(self, 1, 3)->bytes = BY_FRAME_HEADER_BYTES;
+    by_batch_round(&self->batch);
+    assert_int_equal(engine->contrib, 5);
+    assert_int_equal(engine->duplicate, 0);
+    assert_int_equal(engine->drop_format, 0);
+    counters->rx_other = 0;
+    inject(self, 1, FRAME_MAX); /* zeros */
+    by_batch_round(&self->batch);
+    assert_int_equal(counters->rx_other, 1);
+    assert_int_equal(engine->drop_format, 0);
+
     self->batch.port[1].hardware_mac[5]++; /* the next table gives the port another address */
     by_batch_address(&self->batch);
     counters->rx_not_ours = 0;
     contribute(self, 1, 3);
     by_batch_round(&self->batch);
     assert_int_equal(counters->rx_not_ours, 1);
-    assert_int_equal(engine->contrib, 4);
+    assert_int_equal(engine->contrib, 5);
+    assert_int_equal(engine->duplicate, 0);
     platform_close(self);
 }
 
@@ -273,13 +340,26 @@ static void injected_faults_free_each_frame_exactly_once(void **state)
 static void closing_frees_frames_that_are_held_or_wait(void **state)
 {
     struct batch_platform *self = platform_relay(0, 0);
+    const uint32_t frames = 3;
 
     (void)state;
     self->batch.hold.fault = (struct by_fault){.prng = {1}, .reorder = UINT32_MAX};
-    relayed(self);
+    for (uint32_t i = 0; i < frames; i++)
+        relayed(self);
     by_batch_round(&self->batch);
-    assert_int_equal(self->alive, 1);
-    platform_close(self);
+    assert_int_equal(self->batch.hold.count, frames);
+    for (uint32_t i = 0; i < frames; i++) { /* received at ports 1 to 3, and due later */
+        struct batch_frame *frame = inject(self, 1 + i, 0);
+
+        self->waiting_count[1 + i] = 0;
+        assert_int_equal(by_park_put(&self->batch.park, UINT64_MAX - 1, frame, (uint16_t)(1 + i)), 1);
+    }
+    assert_int_equal(self->alive, 2 * frames);
+    by_batch_close(&self->batch);
+    assert_int_equal(self->alive, 0);
+    assert_int_equal(by_batch_idle_ns(&self->batch, BY_HOLD_NS + 1), BY_HOLD_NS + 1); /* nothing is left */
+    assert_int_equal(by_park_due(&self->batch.park), UINT64_MAX);
+    platform_close(self); /* a second time */
 }
 
 static void contribute_all(struct batch_platform *self, uint32_t seq)
@@ -390,6 +470,38 @@ static void a_known_neighbour_is_asked_again_and_keeps_its_address_in_the_next_t
     platform_close(self);
 }
 
+/* An address is stated if any of its bytes is not zero. */
+static void ports_have_the_addresses_that_the_table_states(void **state)
+{
+    (void)state;
+    for (uint32_t at = 0; at < BY_MAC_BYTES; at++) {
+        struct batch_platform *self = platform_open();
+        size_t bytes;
+        uint8_t *image = star_image(&platform_fabric, &bytes), mac[BY_MAC_BYTES] = {0};
+
+        mac[at] = 2;
+        for (uint32_t i = 0; i < HOSTS; i++) {
+            struct by_image_port port;
+
+            memset(self->batch.port[i].hardware_mac, 4, BY_MAC_BYTES);
+            by_image_port(image, i, &port);
+            memcpy(port.own_mac, mac, sizeof mac);
+            memcpy(port.peer_mac, mac, sizeof mac);
+            by_image_put_port(image, i, &port);
+        }
+        by_image_seal(image);
+        platform_load(self, image, bytes);
+        free(image);
+        assert_int_equal(self->batch.neighbours.count, 0);
+        for (uint16_t i = 0; i < HOSTS; i++) {
+            assert_memory_equal(self->batch.port[i].mac, mac, sizeof mac);
+            assert_int_equal(self->batch.port[i].reach, BY_REACH_PEER);
+            assert_memory_equal(by_batch_mac(&self->batch, i, 1), mac, sizeof mac);
+        }
+        platform_close(self);
+    }
+}
+
 static void behind_a_bridge_each_receiver_is_a_neighbour(void **state)
 {
     struct batch_platform *self = platform_learned(BRIDGED);
@@ -450,6 +562,8 @@ int main(void)
         cmocka_unit_test(a_result_is_sent_to_each_port_and_all_frames_are_freed),
         cmocka_unit_test(a_batch_is_consumed_in_steps_of_the_platforms_size),
         cmocka_unit_test(an_output_for_a_port_without_an_address_returns_its_payload),
+        cmocka_unit_test(an_output_for_a_port_that_does_not_exist_is_counted),
+        cmocka_unit_test(a_result_without_a_payload_for_a_port_without_an_address_is_counted),
         cmocka_unit_test(frames_that_are_not_for_this_port_are_counted_and_freed),
         cmocka_unit_test(a_frame_is_compared_with_the_last_one_of_its_port_and_no_other),
         cmocka_unit_test(an_arp_request_is_answered_if_there_is_a_buffer),
@@ -463,6 +577,7 @@ int main(void)
         cmocka_unit_test(a_neighbour_that_moves_is_followed_and_others_are_not_believed),
         cmocka_unit_test(a_neighbour_that_does_not_answer_is_reported_once),
         cmocka_unit_test(a_known_neighbour_is_asked_again_and_keeps_its_address_in_the_next_table),
+        cmocka_unit_test(ports_have_the_addresses_that_the_table_states),
         cmocka_unit_test(behind_a_bridge_each_receiver_is_a_neighbour),
         cmocka_unit_test(behind_a_bridge_the_switch_answers_for_those_it_relays_to),
     };

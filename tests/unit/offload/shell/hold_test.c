@@ -125,6 +125,55 @@ static void a_frame_that_nothing_overtakes_is_passed_on_after_its_time(void **st
     assert_ptr_equal(out[0].frame, &references[5]);
 }
 
+/* A held frame comes behind 1 to BY_HOLD_DISTANCE later ones, and each distance occurs. */
+static void a_held_frame_is_overtaken_by_at_least_one_and_at_most_the_limit(void **state)
+{
+    unsigned seen[BY_HOLD_DISTANCE + 1] = {0};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        struct by_hold hold = {.fault = {.prng = {seed}, .reorder = UINT32_MAX}};
+        struct by_held out[3];
+        enum by_fault_verdict verdict;
+        uint32_t later = 0;
+
+        assert_int_equal(by_hold_pass(&hold, 0, &references[0], 5, out, &verdict), 0);
+        hold.fault.reorder = 0;
+        while (hold.count > 0) {
+            uint32_t made = by_hold_pass(&hold, 0, &references[++later], 6, out, &verdict);
+
+            assert_in_range(later, 1, BY_HOLD_DISTANCE);
+            assert_ptr_equal(out[0].frame, &references[later]);
+            assert_int_equal(made, hold.count > 0 ? 1 : 2);
+        }
+        assert_ptr_equal(out[1].frame, &references[0]);
+        assert_int_equal(out[1].port, 5);
+        seen[later]++;
+    }
+    for (uint32_t distance = 1; distance <= BY_HOLD_DISTANCE; distance++)
+        assert_in_range(seen[distance], 1, 500);
+}
+
+/* Of several frames whose time is over, each is returned once, the first one first. */
+static void frames_are_due_in_the_order_in_which_they_came(void **state)
+{
+    struct by_hold hold = {.fault = {.prng = {1}, .reorder = UINT32_MAX}};
+    struct by_held out[3];
+    enum by_fault_verdict verdict;
+
+    (void)state;
+    for (uint32_t i = 0; i < BY_HOLD_MAX; i++)
+        assert_int_equal(by_hold_pass(&hold, i, &references[i], (uint16_t)i, out, &verdict), 0);
+    for (uint32_t i = 0; i < BY_HOLD_MAX; i++) {
+        if (i > 0)
+            assert_int_equal(by_hold_due(&hold, BY_HOLD_NS + i - 1, out), 0);
+        assert_int_equal(by_hold_due(&hold, BY_HOLD_NS + i, out), 1);
+        assert_ptr_equal(out[0].frame, &references[i]);
+        assert_int_equal(out[0].port, i);
+    }
+    assert_int_equal(by_hold_due(&hold, UINT64_MAX, out), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +184,8 @@ int main(void)
         cmocka_unit_test(a_seed_repeats_the_run),
         cmocka_unit_test(when_all_are_held_the_room_is_bounded),
         cmocka_unit_test(a_frame_that_nothing_overtakes_is_passed_on_after_its_time),
+        cmocka_unit_test(a_held_frame_is_overtaken_by_at_least_one_and_at_most_the_limit),
+        cmocka_unit_test(frames_are_due_in_the_order_in_which_they_came),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 BATCH_PLATFORM := tests/unit/offload/shell/platform.c tests/unit/firmware/star.c
-TESTS += hold_test batch_test batch_order_test batch_rare_test neighbour_test
+TESTS += hold_test batch_test batch_order_test batch_rare_test batch_wide_test neighbour_test
 hold_test_SRC := tests/unit/offload/shell/hold_test.c
 hold_test_LIBS := offload
 hold_test_LDLIBS := -lcmocka
@@ -15,3 +15,6 @@ neighbour_test_LDLIBS := -lcmocka
 batch_rare_test_SRC := tests/unit/offload/shell/batch_rare_test.c $(BATCH_PLATFORM)
 batch_rare_test_LIBS := offload
 batch_rare_test_LDLIBS := -lcmocka
+batch_wide_test_SRC := tests/unit/offload/shell/batch_wide_test.c tests/unit/firmware/star.c
+batch_wide_test_LIBS := offload
+batch_wide_test_LDLIBS := -lcmocka

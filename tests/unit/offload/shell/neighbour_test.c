@@ -121,6 +121,10 @@ static void the_next_table_keeps_what_is_known_and_asks_at_once(void **state)
     assert_int_equal(neighbours.count, HOSTS);
     for (unsigned i = 0; i < HOSTS; i++)
         assert_false(neighbours.at[i].known);
+    /* The last ones are gone. */
+    load(1u << 2 | 1u << 3, 0, 99);
+    assert_non_null(by_neighbours_find(&neighbours, 1, star_host_ip(1)));
+    assert_null(by_neighbours_find(&neighbours, 2, star_host_ip(2)));
 }
 
 /* Another worker asks them; this one asks if it has got no answer for a second. */
@@ -145,26 +149,59 @@ static void a_neighbour_at_the_port_of_another_worker_is_asked_only_while_it_is_
     elsewhere = 0;
     load(0xe, 0, 400);
     assert_int_equal(neighbours.due_ns, 400);
+    by_neighbours_hear(&neighbours, neighbour, mac, 500); /* this worker asks now, and goes on */
+    assert_int_equal(neighbours.due_ns, 500 + BY_NEIGHBOUR_AGAIN_NS);
 }
 
-/* Loads the table of a switch whose port 1 leads to a bridge: its parent and child 1 are there. */
+static void requests_are_frequent_again_after_the_next_table(void **state)
+{
+    uint64_t now_ns = 100;
+
+    (void)state;
+    load(0xe, 0, now_ns);
+    for (unsigned i = 0; i < BY_NEIGHBOUR_QUICK + 5; i++) {
+        uint32_t from = 0;
+
+        assert_non_null(by_neighbours_ask(&neighbours, &from, now_ns));
+        by_neighbours_settle(&neighbours);
+        now_ns = neighbours.due_ns;
+    }
+    load(0xe, 0, now_ns);
+    for (unsigned i = 0; i < BY_NEIGHBOUR_QUICK; i++) {
+        uint32_t from = 0;
+
+        assert_non_null(by_neighbours_ask(&neighbours, &from, now_ns));
+        by_neighbours_settle(&neighbours);
+        assert_int_equal(neighbours.due_ns, now_ns + BY_NEIGHBOUR_SOON_NS);
+        now_ns = neighbours.due_ns;
+    }
+}
+
+/* Loads the table of a switch whose port 1 leads to a bridge: the parents of its two trees and
+ * child 1 are there. */
 static void load_inner(uint64_t exempt)
 {
+    struct star two = star;
     size_t bytes;
-    uint8_t *image = star_image(&star, &bytes);
-    struct by_image_entry entry;
+    uint8_t *image;
     struct by_image_port port;
 
+    two.trees = 2;
+    image = star_image(&two, &bytes);
     by_image_port(image, 1, &port);
     port.peer_ip = 0;
     memset(port.peer_mac, 0, sizeof port.peer_mac);
     by_image_put_port(image, 1, &port);
-    by_image_entry(image, 0, &entry);
-    entry.parent_node = 77;
-    entry.parent_port = 1;
-    entry.parent_ip = 12345;
-    entry.parent_udp_port = 1;
-    by_image_put_entry(image, 0, &entry);
+    for (uint32_t tree = 0; tree < 2; tree++) {
+        struct by_image_entry entry;
+
+        by_image_entry(image, tree, &entry);
+        entry.parent_node = (uint16_t)(77 + tree);
+        entry.parent_port = 1;
+        entry.parent_ip = 12345 + 10 * tree;
+        entry.parent_udp_port = 1;
+        by_image_put_entry(image, tree, &entry);
+    }
     by_image_seal(image);
     by_neighbours_load(&neighbours, image, exempt, elsewhere, 9);
     free(image);
@@ -174,13 +211,54 @@ static void behind_a_bridge_are_the_parent_and_children_unless_the_port_is_exemp
 {
     (void)state;
     load_inner(0);
-    assert_int_equal(neighbours.count, 2);
+    assert_int_equal(neighbours.count, 3);
     assert_non_null(by_neighbours_find(&neighbours, 1, 12345));
+    assert_non_null(by_neighbours_find(&neighbours, 1, 12355));
     assert_non_null(by_neighbours_find(&neighbours, 1, star_host_ip(1)));
     assert_null(by_neighbours_find(&neighbours, 1, 12346));
     assert_null(by_neighbours_find(&neighbours, 2, UINT32_MAX)); /* behind all others */
     load_inner(1u << 1);
     assert_int_equal(neighbours.count, 0);
+}
+
+/* The sets of ports have 64 bits, and a table may name more ports; with and without bridges. */
+static void ports_behind_the_first_64_are_neither_exempt_nor_those_of_another_worker(void **state)
+{
+    const struct star wide = {.hosts = 66, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
+
+    (void)state;
+    for (unsigned bridged = 0; bridged < 2; bridged++) {
+        size_t bytes;
+        uint8_t *image = star_image(&wide, &bytes);
+
+        for (uint32_t i = 0; i < wide.hosts; i++) {
+            struct by_image_port port;
+
+            by_image_port(image, i, &port);
+            memset(port.peer_mac, 0, sizeof port.peer_mac);
+            if (bridged)
+                port.peer_ip = 0;
+            by_image_put_port(image, i, &port);
+        }
+        by_image_seal(image);
+        by_neighbours_load(&neighbours, image, UINT64_MAX, 0, 9);
+        assert_int_equal(neighbours.count, 2);
+        assert_non_null(by_neighbours_find(&neighbours, 64, star_host_ip(64)));
+        assert_non_null(by_neighbours_find(&neighbours, 65, star_host_ip(65)));
+        begin(NULL);
+        by_neighbours_load(&neighbours, image, 0, UINT64_MAX, 9);
+        assert_int_equal(neighbours.count, wide.hosts);
+        for (uint32_t i = 0; i < wide.hosts; i++) {
+            const struct by_shell_neighbour *at =
+                by_neighbours_find(&neighbours, (uint16_t)i, star_host_ip(i));
+
+            assert_non_null(at);
+            assert_int_equal(at->elsewhere, i < 64);
+            assert_int_equal(at->due_ns, i < 64 ? 9 + BY_NEIGHBOUR_SLOW_NS : 9);
+        }
+        free(image);
+        begin(NULL);
+    }
 }
 
 /* Relays from and to bridges; each receiver is listed, and answered for, once. */
@@ -247,13 +325,20 @@ static void more_receivers_than_there_is_room_for_are_left_out(void **state)
         by_image_put_relay(image, i, &relay);
     }
     by_image_seal(image);
-    by_neighbours_load(&neighbours, image, 0, 0, 9);
-    assert_int_equal(neighbours.count, BY_NEIGHBOURS_MAX);
-    assert_int_equal(neighbours.proxy_count, BY_NEIGHBOURS_MAX);
-    assert_non_null(by_neighbours_find(&neighbours, 0, 1000));
-    assert_null(by_neighbours_find(&neighbours, 0, 1000 + BY_NEIGHBOURS_MAX));
-    assert_true(by_neighbours_proxy(&neighbours, 0, 1000));
-    assert_false(by_neighbours_proxy(&neighbours, 0, 1000 + BY_NEIGHBOURS_MAX));
+    for (uint64_t now_ns = 9; now_ns < 11; now_ns++) { /* the second time over a full list */
+        by_neighbours_load(&neighbours, image, 0, 0, now_ns);
+        assert_int_equal(neighbours.count, BY_NEIGHBOURS_MAX);
+        assert_int_equal(neighbours.proxy_count, BY_NEIGHBOURS_MAX);
+        for (uint32_t i = 0; i < relays; i++) {
+            const struct by_shell_neighbour *at = by_neighbours_find(&neighbours, 0, 1000 + i);
+
+            assert_int_equal(at != NULL, i < BY_NEIGHBOURS_MAX);
+            assert_int_equal(by_neighbours_proxy(&neighbours, 0, 1000 + i), i < BY_NEIGHBOURS_MAX);
+            if (at != NULL)
+                assert_int_equal(at->due_ns, now_ns);
+        }
+        assert_int_equal(neighbours.due_ns, now_ns);
+    }
     free(image);
 }
 
@@ -265,7 +350,10 @@ int main(void)
         cmocka_unit_test_setup(the_neighbour_that_is_due_first_sets_the_time, begin),
         cmocka_unit_test_setup(a_neighbour_at_the_port_of_another_worker_is_asked_only_while_it_is_unknown,
                                begin),
+        cmocka_unit_test_setup(requests_are_frequent_again_after_the_next_table, begin),
         cmocka_unit_test_setup(behind_a_bridge_are_the_parent_and_children_unless_the_port_is_exempt, begin),
+        cmocka_unit_test_setup(ports_behind_the_first_64_are_neither_exempt_nor_those_of_another_worker,
+                               begin),
         cmocka_unit_test_setup(receivers_of_relays_are_listed_once, begin),
         cmocka_unit_test_setup(more_receivers_than_there_is_room_for_are_left_out, begin),
         cmocka_unit_test_setup(the_next_table_keeps_what_is_known_and_asks_at_once, begin),
