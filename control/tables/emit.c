@@ -4,7 +4,6 @@
  * a switch would check it. Neighbour: lower.c makes the lowering. Pure except for memory.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
@@ -62,10 +61,10 @@ uint32_t by_lower_hop_records(const struct by_lowered_tree *tree)
     return count;
 }
 
+/* Counts the records of an image in `count`, which is 0 at first. */
 static void count_records(const struct emit_writer *w, uint32_t count[BY_SECTION_COUNT])
 {
     const struct by_lowering *lowering = w->lowering;
-    memset(count, 0, BY_SECTION_COUNT * sizeof(uint32_t));
     count[BY_SECTION_PORT] = lowering->map.port_count[w->node];
     count[BY_SECTION_JOB] = lowering->job_count;
     for (uint32_t i = 0; i < lowering->tree_count; i++) {

@@ -148,6 +148,34 @@ static void a_job_with_its_own_window_has_a_power_of_two(void **state)
     }
 }
 
+static void an_mtu_holds_headers_and_a_cache_line_and_fits_an_ip_packet(void **state)
+{
+    static const struct {
+        uint32_t mtu;
+        int error;
+    } rows[] = {{1, BY_EINVAL}, {131, BY_EINVAL}, {132, 0}, {65535, 0}, {65536, BY_EINVAL}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_topology *topology;
+        struct by_lowering *lowering;
+        struct by_problem problem = {0};
+        struct cookie_input input = usual;
+        char text[100];
+
+        input.options.mtu = rows[i].mtu;
+        assert_int_equal(lower(&input, &topology, &lowering, &problem), rows[i].error);
+        if (rows[i].error != 0) {
+            snprintf(text, sizeof(text), "an MTU of %u: it must be between 132 (headers", rows[i].mtu);
+            assert_non_null(strstr(problem.text, text));
+            continue;
+        }
+        assert_int_equal(lowering->mtu, rows[i].mtu);
+        by_lowering_free(lowering);
+        by_topology_free(topology);
+    }
+}
+
 static void a_job_has_a_number(void **state)
 {
     struct by_topology *topology;
@@ -229,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_that_differ_have_different_cookies),
         cmocka_unit_test(a_job_with_its_own_window_has_a_power_of_two),
+        cmocka_unit_test(an_mtu_holds_headers_and_a_cache_line_and_fits_an_ip_packet),
         cmocka_unit_test(a_job_has_a_number),
         cmocka_unit_test(as_many_slots_as_trees_are_enough),
         cmocka_unit_test(one_plan_for_each_collective_and_root),

@@ -80,6 +80,7 @@ static void an_image_is_read_as_it_was_written(void **state)
     assert_int_equal(by_image_file_read(path, &read, &bytes, &problem), 0);
     assert_int_equal(bytes, size);
     assert_memory_equal(read, image, size);
+    assert_string_equal(problem.text, "");
     free(read);
     free(image);
 }

@@ -201,6 +201,79 @@ static void renewed_tables_have_another_key_and_all_the_same(void **state)
     by_topology_free(topology);
 }
 
+/* The text of an image, which the caller frees. */
+static char *text_of(const uint8_t *image, size_t size)
+{
+    char *text;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    assert_non_null(stream);
+    by_dump_text(image, size, stream);
+    fclose(stream);
+    return text;
+}
+
+/* One image alone gets another key, and a text beside it follows it; none is made. */
+static void a_renewed_image_has_another_key_and_the_text_beside_it_follows(void **state)
+{
+    char folder[] = "/tmp/by-test-renew-XXXXXX", names[8][32], path[300];
+    struct by_topology *topology = fabric();
+    struct by_lower_options options = {.gen = 4};
+    struct by_lowering *lowering = lower(topology, &options, NULL, SEED);
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    write_images(lowering, folder, names);
+    for (unsigned with_text = 0; with_text < 2; with_text++) {
+        const char *files[] = {names[with_text]};
+        struct by_problem problem = {0};
+        struct by_image_key old, new;
+        static const uint8_t none[sizeof(old.key)];
+        uint8_t *image;
+        size_t size;
+        char *expected, text[65536] = "";
+        FILE *file;
+
+        snprintf(path, sizeof(path), "%s/%s", folder, names[with_text]);
+        assert_int_equal(by_image_file_read(path, &image, &size, &problem), 0);
+        assert_int_equal(by_image_key_find(image, 1, &old), 1);
+        free(image);
+        memcpy(path + strlen(path) - strlen("table"), "txt", sizeof("txt"));
+        if (with_text) {
+            file = fopen(path, "w");
+            assert_non_null(file);
+            fputs("old", file);
+            fclose(file);
+        }
+        assert_int_equal(by_renew(folder, files, 1, &problem), 0);
+        file = fopen(path, "r");
+        assert_int_equal(file != NULL, with_text);
+        snprintf(path, sizeof(path), "%s/%s", folder, names[with_text]);
+        assert_int_equal(by_image_file_read(path, &image, &size, &problem), 0);
+        assert_int_equal(by_image_key_find(image, 1, &new), 1);
+        assert_memory_not_equal(new.key, old.key, sizeof(new.key));
+        assert_memory_not_equal(new.key, none, sizeof(new.key));
+        if (file != NULL) {
+            assert_in_range(fread(text, 1, sizeof(text) - 1, file), 1, sizeof(text) - 2);
+            fclose(file);
+            expected = text_of(image, size);
+            assert_string_equal(text, expected);
+            free(expected);
+            memcpy(path + strlen(path) - strlen("table"), "txt", sizeof("txt"));
+            unlink(path);
+        }
+        free(image);
+    }
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void what_is_no_seed_or_cover_is_refused(void **state)
 {
     static const char *const rows[][3] = {
@@ -280,6 +353,7 @@ int main(void)
         cmocka_unit_test(another_generation_or_seed_has_another_key_and_the_same_has_the_same),
         cmocka_unit_test(a_job_that_brings_its_key_has_that_one_whatever_the_seed),
         cmocka_unit_test(renewed_tables_have_another_key_and_all_the_same),
+        cmocka_unit_test(a_renewed_image_has_another_key_and_the_text_beside_it_follows),
         cmocka_unit_test(what_is_no_seed_or_cover_is_refused),
         cmocka_unit_test(files_with_keys_are_their_owners_and_texts_hold_none),
     };

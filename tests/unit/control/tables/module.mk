@@ -49,3 +49,7 @@ TESTS += lower-dump
 lower-dump_SRC    := tests/unit/control/tables/dump.c tests/unit/control/tables/bench.c
 lower-dump_LIBS   := control offload
 lower-dump_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-group
+lower-group_SRC    := tests/unit/control/tables/group.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-group_LIBS   := control offload
+lower-group_LDLIBS := -lcmocka -ljansson -lgmp

@@ -122,6 +122,15 @@ static void each_job_has_its_own_ranks_in_the_order_of_the_fabric(void **state)
         for (uint32_t node = 0; node < 6; node++)
             assert_int_equal(rank_in(&images, node, job), expected[job][node]);
     }
+    /* A host knows the others by their ranks in its first job. */
+    for (uint32_t host = 0; host < 6; host++)
+        for (uint32_t node = 0; node < 6; node++) {
+            const uint16_t *first = expected[host == 1 || host == 5 ? 1 : host == 2 ? 2 : 0];
+            struct by_image_name name;
+
+            by_image_name(images.bytes[host], node, &name);
+            assert_int_equal(name.rank, first[node]);
+        }
     bench_images_free(&images);
     by_lowering_free(lowering);
     jobs_free(&jobs);
@@ -210,6 +219,39 @@ static void jobs_that_do_not_fit_together_are_refused(void **state)
     by_topology_free(leaves);
 }
 
+/* A compute node forwards if the topology lets it, and it is no rank of the job. */
+static void a_path_passes_a_compute_node_only_if_it_may_forward_and_is_no_rank(void **state)
+{
+    static const char *const trees[] = {"1 h0: h0>h1>h2", NULL};
+    static const char *const spanning[] = {"1 h0: h0>h1>h2 h0>h1", NULL};
+
+    (void)state;
+    for (unsigned rank = 0; rank < 2; rank++)
+        for (unsigned forward = 0; forward < 2; forward++) {
+            struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h1-h2");
+            struct by_plan *plan =
+                bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, rank ? spanning : trees);
+            bool member[] = {true, rank, true};
+            struct by_lower_job job = {
+                .job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+            struct by_lowering *lowering = NULL;
+            struct by_problem problem = {0};
+            bool passes = forward && !rank;
+
+            plan->member = member;
+            plan->compute_count = 2 + rank;
+            topology->nodes[1].forward = forward;
+            assert_int_equal(by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem),
+                             passes ? 0 : BY_EUNSUPPORTED);
+            if (passes)
+                by_lowering_free(lowering);
+            else
+                assert_non_null(strstr(problem.text, "passes the compute node 'h1', and hosts do not"));
+            bench_plan_free(plan);
+            by_topology_free(topology);
+        }
+}
+
 /* Lowers a job without plans on a ring; returns the error. */
 static int lower_ring(const char *hosts, struct by_problem *problem)
 {
@@ -230,6 +272,8 @@ static int lower_ring(const char *hosts, struct by_problem *problem)
 /* Every rank is a node, so a fabric of at most 65,534 nodes has no rank beyond 16 bits either. */
 static void a_fabric_with_more_nodes_than_16_bits_number_is_refused(void **state)
 {
+    struct by_topology *topology;
+    struct by_lowering *lowering = NULL;
     struct by_problem problem = {0};
 
     (void)state;
@@ -237,6 +281,15 @@ static void a_fabric_with_more_nodes_than_16_bits_number_is_refused(void **state
     assert_non_null(strstr(problem.text, "the fabric has 65535 nodes; a table can name at most 65534"));
     assert_int_equal(lower_ring("102400", &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "the fabric has 102400 nodes; a table can name at most 65534"));
+    topology = bench_topology("h0 h1", "h0-h1");
+    topology->link_count = BY_ADDRESS_LINKS_MAX + 1; /* the others are not read */
+    assert_int_equal(by_lower(topology, &(struct by_lower_job){.job = 1}, 1, &(struct by_lower_options){0},
+                              &lowering, &problem),
+                     BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "the fabric has 65537 links; the address range 198.18.0.0/15 "
+                                         "holds 65536: merge parallel links"));
+    topology->link_count = 1;
+    by_topology_free(topology);
     assert_int_equal(lower_ring("65534", &problem), BY_EINVAL); /* no limit, but no plan */
     assert_non_null(strstr(problem.text, "has no plan"));
 }
@@ -247,6 +300,7 @@ int main(void)
         cmocka_unit_test(each_job_has_its_own_ranks_in_the_order_of_the_fabric),
         cmocka_unit_test(predicted_bytes_are_those_of_the_ranks_alone),
         cmocka_unit_test(a_compute_node_that_forwards_is_a_switch),
+        cmocka_unit_test(a_path_passes_a_compute_node_only_if_it_may_forward_and_is_no_rank),
         cmocka_unit_test(jobs_that_do_not_fit_together_are_refused),
         cmocka_unit_test(a_fabric_with_more_nodes_than_16_bits_number_is_refused),
     };

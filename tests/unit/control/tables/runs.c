@@ -30,7 +30,7 @@ static struct by_topology *star(unsigned hosts, unsigned far, int pairs)
     sprintf(nodes + n, "s* x");
     l += (size_t)sprintf(links + l, "s-x ");
     if (pairs)
-        sprintf(links + l, "h0-s ");
+        sprintf(links + l, "s-h0 "); /* stated from the other end */
     topology = bench_topology(nodes, links);
     free(nodes);
     free(links);

@@ -94,6 +94,36 @@ static void packets_are_as_long_as_the_smallest_link_that_a_tree_uses(void **sta
     }
 }
 
+/* All links count, and one without a statement has the usual MTU. */
+static void the_smallest_mtu_of_a_fabric_is_that_of_any_link(void **state)
+{
+    static const struct {
+        const char *site;
+        uint32_t least;
+    } rows[] = {
+        {SITE("\"links\": []"), BY_LOWER_MTU},
+        {SITE("\"links\": [{\"between\": [\"h0\", \"h1\"], \"mtu\": 9000}]"), BY_LOWER_MTU},
+        {SITE("\"links\": [{\"between\": [\"h0\", \"h1\"], \"mtu\": 9000}, {\"between\": [\"h1\", "
+              "\"h2\"], \"mtu\": 8000}]"),
+         8000},
+        {SITE("\"links\": [{\"between\": [\"h0\", \"h1\"], \"mtu\": 7000}, {\"between\": [\"h1\", "
+              "\"h2\"], \"mtu\": 8000}]"),
+         7000},
+        {SITE("\"links\": [{\"between\": [\"h1\", \"h2\"], \"mtu\": 1400}]"), 1400},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h1-h2");
+        struct by_problem problem = {0};
+
+        if (by_site_parse(rows[i].site, strlen(rows[i].site), topology, &problem) != 0)
+            fail_msg("%s: %s", rows[i].site, problem.text);
+        assert_int_equal(by_lower_mtu_least(topology), rows[i].least);
+        by_topology_free(topology);
+    }
+}
+
 static void a_port_has_the_mtu_of_its_link(void **state)
 {
     struct by_image_port port;
@@ -320,7 +350,31 @@ static void an_image_has_the_addresses_that_it_uses_and_no_others(void **state)
 
 static void a_router_behind_a_bridge_is_refused(void **state)
 {
+    struct by_problem problem = {0};
+    struct by_topology *topology =
+        bench_topology("h0 h1 b0 b1 x0 r0", "h0-b0 b0-b1 b1-r0 r0-h1 b1-x0 x0-h1 b0-x0");
+    static const char site[] = SITE("\"nodes\": [{\"name\": \"b0\", \"runs\": \"bridge\"}, {\"name\": "
+                                    "\"b1\", \"runs\": \"bridge\"}, {\"name\": \"r0\", \"runs\": "
+                                    "\"router\"}]");
+
     (void)state;
+    if (by_site_parse(site, strlen(site), topology, &problem) != 0)
+        fail_msg("%s", problem.text);
+    for (unsigned router = 0; router < 2; router++) { /* behind two bridges */
+        const char *const trees[] = {router ? "1 h0: h0>b0>b1>r0>h1" : "1 h0: h0>b0>b1>x0>h1", NULL};
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+        struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+        struct by_lowering *lowering = NULL;
+        int error = by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem);
+
+        assert_int_equal(error, router ? BY_EUNSUPPORTED : 0);
+        if (error == 0)
+            by_lowering_free(lowering);
+        else
+            assert_non_null(strstr(problem.text, "is followed by the router 'r0'"));
+        bench_plan_free(plan);
+    }
+    by_topology_free(topology);
     refused(
         SITE(
             "\"nodes\": [{\"name\": \"x0\", \"runs\": \"bridge\"}, {\"name\": \"sw1\", \"runs\": \"router\"}]"),
@@ -332,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_are_as_long_as_the_smallest_link_that_a_tree_uses),
+        cmocka_unit_test(the_smallest_mtu_of_a_fabric_is_that_of_any_link),
         cmocka_unit_test(a_port_has_the_mtu_of_its_link),
         cmocka_unit_test(the_end_of_a_link_that_is_too_small_is_named),
         cmocka_unit_test(an_address_without_a_mac_address_is_learned),

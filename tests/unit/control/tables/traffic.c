@@ -128,6 +128,61 @@ static void a_call_is_cut_over_trees_at_cache_lines(void **state)
     by_topology_free(topology);
 }
 
+/* Trees on cables of their own, with shares of 1, 2 and 3: whole cache lines, at most the rest. */
+static void each_tree_carries_its_share(void **state)
+{
+    static const char *const trees[] = {"1 h0: h0>x0>h1", "2 h0: h0>x1>h1", "3 h0: h0>x2>h1", NULL};
+    static const struct {
+        uint64_t bytes, parts[3];
+    } rows[] = {
+        {6400, {1088, 2112, 3200}}, {100, {64, 0, 36}},
+        {10, {10, 0, 0}},           {64, {64, 0, 0}},
+        {384, {64, 128, 192}},      {385, {64, 128, 193}},
+        {390, {128, 128, 134}},     {1408 * 12, {2816, 5632, 8448}},
+    };
+    struct by_topology *topology = bench_topology("h0 h1 x0 x1 x2", "h0-x0 x0-h1 h0-x1 x1-h1 h0-x2 x2-h1");
+    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees, 0);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_traffic_arc arcs[12] = {0};
+        struct by_traffic_call call = {
+            .job = 1, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = rows[i].bytes};
+
+        assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
+        for (unsigned arc = 0; arc < 12; arc++) {
+            uint64_t part = rows[i].parts[arc / 4];
+
+            assert_int_equal(arcs[arc].packets, (part + 1407) / 1408);
+            assert_int_equal(arcs[arc].bytes, part + (part + 1407) / 1408 * HEADER);
+        }
+    }
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+/* Each host sends its own shard up, and credits for the others'; an empty shard costs nothing. */
+static void shards_of_unequal_size_cost_what_they_hold(void **state)
+{
+    static const uint64_t shards[] = {0, 2 * 1408, 100};
+    static const uint64_t packets[] = {0, 2, 1};
+    struct by_topology *topology = star();
+    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, common, 0);
+    struct by_traffic_arc arcs[6] = {0};
+    struct by_traffic_call call = {.job = 1, .collective = BY_COLLECTIVE_ALLGATHER, .shards = shards};
+    static const unsigned up[] = {0, 2, 5}, down[] = {1, 3, 4}; /* arcs of the hosts */
+
+    (void)state;
+    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
+    for (unsigned host = 0; host < 3; host++) {
+        assert_int_equal(arcs[up[host]].bytes, shards[host] + 3 * HEADER);
+        assert_int_equal(arcs[down[host]].bytes, 2 * 1408 + 100 - shards[host] + 3 * HEADER);
+        assert_int_equal(arcs[up[host]].packets, packets[0] + packets[1] + packets[2]);
+    }
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_barrier_is_one_empty_chunk(void **state)
 {
     struct by_topology *topology = star();
@@ -239,6 +294,8 @@ int main(void)
         cmocka_unit_test(an_allgather_without_trees_of_its_own_uses_those_of_allreduce),
         cmocka_unit_test(a_broadcast_from_a_host_costs_its_cable_one_copy),
         cmocka_unit_test(a_call_is_cut_over_trees_at_cache_lines),
+        cmocka_unit_test(each_tree_carries_its_share),
+        cmocka_unit_test(shards_of_unequal_size_cost_what_they_hold),
         cmocka_unit_test(a_barrier_is_one_empty_chunk),
         cmocka_unit_test(a_call_off_the_first_tree_sends_its_word_there),
         cmocka_unit_test(a_relayed_hop_counts_on_every_cable),
