@@ -25,21 +25,28 @@ struct balance_entry {
 
 bool by_balance_places(struct by_laid_tree *tree, uint32_t most, uint32_t *places)
 {
-    for (unsigned pass = 0; pass < 2; pass++)
-        for (unsigned half = 0; half < 2; half++) {
-            const struct by_hops *hops = by_balance_half(tree, half);
+    bool fits = true;
 
-            for (uint32_t i = 0; i < hops->count; i++) {
-                uint32_t need =
-                    hops->hop[i].child_count > 0 ? 1 + by_image_sets(hops->hop[i].child_count) : 0;
+    for (unsigned half = 0; half < 2; half++) {
+        const struct by_hops *hops = by_balance_half(tree, half);
 
-                if (pass == 1)
-                    places[hops->hop[i].node] += need;
-                else if (need > 0 && places[hops->hop[i].node] + 2 * need > most)
-                    return false;
-            }
+        for (uint32_t i = 0; i < hops->count; i++) {
+            const struct by_hop *hop = &hops->hop[i];
+
+            if (hop->child_count == 0)
+                continue;
+            places[hop->node] += 1 + by_image_sets(hop->child_count);
+            fits = fits && places[hop->node] <= most;
         }
-    return true;
+    }
+    for (unsigned half = 0; half < 2 && !fits; half++) { /* takes them back */
+        const struct by_hops *hops = by_balance_half(tree, half);
+
+        for (uint32_t i = 0; i < hops->count; i++)
+            if (hops->hop[i].child_count > 0)
+                places[hops->hop[i].node] -= 1 + by_image_sets(hops->hop[i].child_count);
+    }
+    return fits;
 }
 
 /* Splits `units` off a piece, as a new one. Returns false if the limits do not allow it. */

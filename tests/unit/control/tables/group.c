@@ -253,28 +253,39 @@ static void trees_up_and_down_are_joined_by_the_lesser_weight(void **state)
     }
 }
 
-/* Trees with the same cables down are one only if those up are the same too. */
+/* Two ways through a switch in one direction: a pair whose trees have the same cables in the other
+ * direction alone is no single tree. The way back of one tree is by one of both switches. */
 static void a_pair_is_one_tree_if_both_ways_are_the_same(void **state)
 {
-    struct by_topology *topology = bench_topology("h0 h1 x0 x1 y z", "h0-x0 h1-x1 x0>x1 x1>y y>x0 x1>z z>x0");
-    static const struct group_plan plans[2][PLANS_MAX] = {
-        {{BY_COLLECTIVE_ALLREDUCE, NULL, {"1 up h0: h0>x0>y>x1>h1", "1 down h0: h0>x0>x1>h1"}}},
-        {{BY_COLLECTIVE_ALLREDUCE, NULL, {"1 up h0: h0>x0>z>x1>h1", "1 down h0: h0>x0>x1>h1"}}}};
-    uint32_t counts[2];
+    static const struct {
+        const char *links;
+        struct group_plan plans[2][PLANS_MAX]; /* by the one switch, and by the other */
+    } rows[] = {
+        {"h0-x0 h1-x1 x0>x1 x1>y y>x0 x1>z z>x0",
+         {{{BY_COLLECTIVE_ALLREDUCE, NULL, {"1 up h0: h0>x0>y>x1>h1", "1 down h0: h0>x0>x1>h1"}}},
+          {{BY_COLLECTIVE_ALLREDUCE, NULL, {"1 up h0: h0>x0>z>x1>h1", "1 down h0: h0>x0>x1>h1"}}}}},
+        {"h0-x0 h1-x1 x1>x0 x0>y y>x1 x0>z z>x1",
+         {{{BY_COLLECTIVE_ALLREDUCE, NULL, {"1 up h0: h0>x0>x1>h1", "1 down h0: h0>x0>y>x1>h1"}}},
+          {{BY_COLLECTIVE_ALLREDUCE, NULL, {"1 up h0: h0>x0>x1>h1", "1 down h0: h0>x0>z>x1>h1"}}}}},
+    };
 
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
-        struct by_lowering *lowering;
-        struct by_problem problem = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_topology *topology = bench_topology("h0 h1 x0 x1 y z", rows[i].links);
+        uint32_t count = 0;
 
-        if (lower(topology, plans[i], &lowering, &problem) != 0)
-            fail_msg("%s", problem.text);
-        counts[i] = lowering->tree_count;
-        by_lowering_free(lowering);
+        for (unsigned by = 0; by < 2; by++) {
+            struct by_lowering *lowering;
+            struct by_problem problem = {0};
+
+            if (lower(topology, rows[i].plans[by], &lowering, &problem) != 0)
+                fail_msg("%s", problem.text);
+            count += lowering->tree_count;
+            by_lowering_free(lowering);
+        }
+        assert_int_equal(count, 1 + 2);
+        by_topology_free(topology);
     }
-    /* the way back of the tree down is by one of both switches */
-    assert_int_equal(counts[0] + counts[1], 1 + 2);
-    by_topology_free(topology);
 }
 
 static void plans_that_cannot_be_grouped_are_refused(void **state)
@@ -378,6 +389,16 @@ static void a_plan_for_another_fabric_is_refused(void **state)
                                                         : "plan is for 4 compute nodes, this fabric has 3"));
     }
     bench_plan_free(plan);
+    /* a root that the fabric lacks, of a tree and of a half of a pair */
+    for (unsigned half = 0; half < 2; half++) {
+        const char *const one[] = {half ? "1 up " H0_CHAIN : "1 " H0_CHAIN, NULL};
+
+        plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, one);
+        plan->trees[0].root = 3;
+        assert_int_equal(lower_changed(plan, topology, &problem), BY_EINVAL);
+        assert_non_null(strstr(problem.text, "the root is not a node of this fabric"));
+        bench_plan_free(plan);
+    }
     by_topology_free(topology);
 }
 

@@ -53,3 +53,7 @@ TESTS += lower-group
 lower-group_SRC    := tests/unit/control/tables/group.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
 lower-group_LIBS   := control offload
 lower-group_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-balance-job
+lower-balance-job_SRC    := tests/unit/control/tables/balance_job.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-balance-job_LIBS   := control offload
+lower-balance-job_LDLIBS := -lcmocka -ljansson -lgmp

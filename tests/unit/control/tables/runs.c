@@ -15,7 +15,7 @@
 
 #define HOSTS_MAX 180u
 
-/* A star of hosts, the last `far` of them behind a switch that only forwards. `pairs`: the first
+/* A star of hosts, the last `far` of them behind a switch that only forwards. `pairs`: the second
  * host has two cables. */
 static struct by_topology *star(unsigned hosts, unsigned far, int pairs)
 {
@@ -30,7 +30,7 @@ static struct by_topology *star(unsigned hosts, unsigned far, int pairs)
     sprintf(nodes + n, "s* x");
     l += (size_t)sprintf(links + l, "s-x ");
     if (pairs)
-        sprintf(links + l, "s-h0 "); /* stated from the other end */
+        sprintf(links + l, "s-h1 "); /* stated from the other end */
     topology = bench_topology(nodes, links);
     free(nodes);
     free(links);

@@ -161,11 +161,17 @@ static void ports_behind_the_last_are_neither_used_nor_asked(void **state)
 {
     const struct star star = {
         .hosts = BY_PORTS_MAX + MORE, .trees = 1, .window = CHUNKS, .payload_max = 64, .mtu = 1500};
+    struct by_lldp told = {.source = {2, 0, 0, 0, 0, 1}, .node = "host0", .port = "eth0", .ttl_s = 5};
+    uint8_t *frame = world.frame[0][0];
     unsigned rounds = 0;
 
     (void)state;
     wide_open(&star, true);
     assert_int_equal(world.batch.neighbours.count, BY_PORTS_MAX + MORE);
+    by_batch_receive(&world.batch, 0, NULL, frame, (uint32_t)by_lldp_encode(&told, frame));
+    by_batch_address(&world.batch); /* what the first port has heard remains */
+    assert_non_null(by_batch_neighbour(&world.batch, 0));
+    assert_memory_equal(by_batch_neighbour(&world.batch, 0), &told, sizeof told);
     while (world.batch.neighbours.due_ns <= world.batch.now_ns && rounds++ < 100)
         by_batch_round(&world.batch);
     assert_int_equal(world.requests, BY_PORTS_MAX);

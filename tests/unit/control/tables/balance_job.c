@@ -1,0 +1,469 @@
+/*
+ * Trees on parallel cables, of all plans of a job: splits and pairs are made while no node is in
+ * more trees of the job than the limit; the part that the cables allow is the least of all plans;
+ * and the other direction of a path follows its cables. Single-threaded.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "control/base/alloc.h"
+#include "control/tables/balance.h"
+#include "offload/base/limits.h"
+#include "offload/wire/types.h"
+#include "tests/unit/control/tables/bench.h"
+
+#define PLANS_MAX 4
+#define LIMIT     BY_BALANCE_PLACES_MAX
+
+/* A plan of `count` equal trees. */
+struct job_plan {
+    unsigned collective;
+    const char *root;
+    uint32_t count, weight; /* of all trees together */
+    const char *tree;
+};
+
+static struct by_plan *plan_of(const struct by_topology *topology, const struct job_plan *plan)
+{
+    static const char *trees[LIMIT + 2];
+    char text[200];
+
+    snprintf(text, sizeof(text), "%u/%u %s", plan->weight, plan->count, plan->tree);
+    assert_in_range(plan->count, 1, LIMIT + 1);
+    for (uint32_t i = 0; i < plan->count; i++)
+        trees[i] = text;
+    trees[plan->count] = NULL;
+    return bench_plan(topology, plan->collective, plan->root, trees);
+}
+
+/* Lowers a job of these plans. */
+static struct by_lowering *lower(const struct by_topology *topology, const struct job_plan *plans,
+                                 uint32_t count)
+{
+    struct by_plan *made[PLANS_MAX];
+    struct by_lower_job job = {.job = 1, .plan_count = count, .plans = (const struct by_plan *const *)made};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    struct bench_images images;
+
+    assert_in_range(count, 1, PLANS_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        made[i] = plan_of(topology, &plans[i]);
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    for (uint32_t i = 0; i < count; i++)
+        bench_plan_free(made[i]);
+    images = bench_images(lowering);
+    assert_true(bench_walk(&images) > 0);
+    bench_images_free(&images);
+    return lowering;
+}
+
+static uint32_t notes_with(const struct by_lowering *lowering, const char *text)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lowering->note_count; i++)
+        count += strstr(lowering->notes[i], text) != NULL;
+    return count;
+}
+
+static uint32_t halves_of(const struct by_lowering *lowering)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        count += lowering->trees[i].half != BY_HALF_NONE;
+    return count;
+}
+
+static void expect_part(const struct by_lowering *lowering, int64_t num, int64_t den)
+{
+    if (lowering->part.num != num || lowering->part.den != den)
+        fail_msg("a part of %lld/%lld instead of %lld/%lld", (long long)lowering->part.num,
+                 (long long)lowering->part.den, (long long)num, (long long)den);
+}
+
+/* Small trees of another plan, and two trees that are wider than a cable: each split needs a
+ * further place at the root, h0. */
+static void a_tree_is_split_while_its_nodes_are_in_few_trees_of_the_job(void **state)
+{
+    static const struct {
+        uint32_t small, splits;
+    } rows[] = {{1, 2}, {LIMIT - 4, 2}, {LIMIT - 3, 1}, {LIMIT - 2, 1}, {LIMIT - 1, 0}, {LIMIT, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct job_plan plans[] = {
+            {BY_COLLECTIVE_BROADCAST, "h0", rows[i].small, 1, "h0: h0>h1"},
+            {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 20, "h0: h0>h1"},
+            {BY_COLLECTIVE_REDUCE, "h0", 1, 20, "h0: h0>h1"},
+            {BY_COLLECTIVE_BROADCAST, "h1", 1, 1, "h1: h1>h0"}, /* reaches its rate */
+        };
+        struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+        struct by_lowering *lowering = lower(topology, plans, 4);
+
+        assert_int_equal(notes_with(lowering, "tree is split between parallel cables"), rows[i].splits);
+        assert_int_equal(notes_with(lowering, "reach 1/2 (0.5000) of their rate"), 2 - rows[i].splits);
+        expect_part(lowering, 1, rows[i].splits == 2 ? 1 : 2);
+        by_lowering_free(lowering);
+        by_topology_free(topology);
+    }
+}
+
+/* The limit counts at each inner node, here at the second host of a chain. */
+static void the_limit_holds_at_each_node_that_adds_or_copies(void **state)
+{
+    (void)state;
+    for (uint32_t more = 0; more < 2; more++) {
+        const struct job_plan plans[] = {
+            {BY_COLLECTIVE_BROADCAST, "h2", LIMIT - 2 + more, 1, "h2: h2>h1 h1>h0"},
+            {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 20, "h0: h0>h1 h1>h2"},
+        };
+        struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h1-h2 h1-h2");
+        struct by_lowering *lowering = lower(topology, plans, 2);
+
+        expect_part(lowering, 1, more ? 2 : 1);
+        by_lowering_free(lowering);
+        by_topology_free(topology);
+    }
+}
+
+/* Leaves of a tree need no place, and a split that is refused takes none. */
+static void nodes_without_children_and_refused_splits_take_no_place(void **state)
+{
+    const struct job_plan leaf[] = {{BY_COLLECTIVE_BROADCAST, "h1", LIMIT, 1, "h1: h1>h0"},
+                                    {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 20, "h0: h0>h1"}};
+    static const char *const wide[] = {"12 h0: h0>h1 h1>h2", "20 h0: h0>h1 h0>h2", NULL};
+    const struct job_plan small[] = {{BY_COLLECTIVE_BROADCAST, "h1", LIMIT - 1, 1, "h1: h1>h0 h1>h2"},
+                                     {BY_COLLECTIVE_BROADCAST, "h0", LIMIT - 3, 1, "h0: h0>h1 h0>h2"}};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+    struct by_lowering *lowering = lower(topology, leaf, 2);
+    struct by_plan *plans[3];
+    struct by_lower_job job = {.job = 1, .plan_count = 3, .plans = (const struct by_plan *const *)plans};
+    struct by_problem problem = {0};
+
+    (void)state;
+    expect_part(lowering, 1, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+
+    /* The tree of 12 cannot be split at h1, and is more than the cables to h2 carry; that of 20 is
+     * split at h0, afterwards. */
+    topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h0-h2 h0-h2 h1-h2 h1-h2");
+    for (uint32_t link = 0; link < 2; link++) {
+        topology->arcs[topology->links[link].arc_ab].capacity = 24;
+        topology->arcs[topology->links[link].arc_ba].capacity = 24;
+    }
+    topology->arcs[topology->links[5].arc_ab].capacity = 1;
+    topology->arcs[topology->links[5].arc_ba].capacity = 1;
+    plans[0] = plan_of(topology, &small[0]);
+    plans[1] = plan_of(topology, &small[1]);
+    plans[2] = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, wide);
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(notes_with(lowering, "1 allreduce tree is split"), 1);
+    expect_part(lowering, 5, 6);
+    by_lowering_free(lowering);
+    for (uint32_t i = 0; i < 3; i++)
+        bench_plan_free(plans[i]);
+    by_topology_free(topology);
+}
+
+static void several_splits_are_told_as_such(void **state)
+{
+    const struct job_plan plan = {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 30, "h0: h0>h1"};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1 h0-h1");
+    struct by_lowering *lowering = lower(topology, &plan, 1);
+
+    (void)state;
+    assert_int_equal(lowering->note_count, 1);
+    assert_string_equal(lowering->notes[0], "job 1: 2 allreduce trees are split between parallel cables");
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+/* Two cables, of 15 in one direction and 1 in the other. */
+static struct by_topology *lopsided(void)
+{
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+
+    for (uint32_t link = 0; link < 2; link++) {
+        topology->arcs[topology->links[link].arc_ab].capacity = link ? 1 : 15;
+        topology->arcs[topology->links[link].arc_ba].capacity = link ? 15 : 1;
+    }
+    return topology;
+}
+
+/* A tree of an allreduce becomes a pair, which needs a further place at h0; so does the split of
+ * the reduce of 16. */
+static void a_tree_becomes_a_pair_while_its_nodes_are_in_few_trees_of_the_job(void **state)
+{
+    static const struct {
+        uint32_t small, halves, splits;
+    } rows[] = {{1, 2, 1}, {LIMIT - 4, 2, 1}, {LIMIT - 3, 2, 0}, {LIMIT - 2, 2, 0}, {LIMIT - 1, 0, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct job_plan plans[] = {{BY_COLLECTIVE_BROADCAST, "h0", rows[i].small, 1, "h0: h0>h1"},
+                                         {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 15, "h0: h0>h1"},
+                                         {BY_COLLECTIVE_REDUCE, "h0", 1, 16, "h0: h0>h1"}};
+        struct by_topology *topology = lopsided();
+        struct by_lowering *lowering = lower(topology, plans, 3);
+
+        assert_int_equal(halves_of(lowering), rows[i].halves);
+        assert_int_equal(notes_with(lowering, "1 reduce tree is split"), rows[i].splits);
+        if (rows[i].halves == 0)
+            assert_int_equal(notes_with(lowering, "the allreduce trees reach 1/15"), 1);
+        if (rows[i].splits == 0)
+            assert_int_equal(notes_with(lowering, "the reduce trees reach 15/16"), 1);
+        by_lowering_free(lowering);
+        by_topology_free(topology);
+    }
+}
+
+/* Other trees cannot: the data of a barrier have no direction of their own, and where the paired
+ * trees are no faster, a tree stays as it is. */
+static void only_what_gains_by_it_becomes_a_pair(void **state)
+{
+    const struct job_plan barrier = {BY_COLLECTIVE_BARRIER, NULL, 1, 15, "h0: h0>h1"};
+    const struct job_plan allreduce = {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 20, "h0: h0>h1 h1>h2"};
+    struct by_topology *topology = lopsided();
+    struct by_lowering *lowering = lower(topology, &barrier, 1);
+
+    (void)state;
+    assert_int_equal(halves_of(lowering), 0);
+    assert_true(lowering->part.num < lowering->part.den);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+
+    /* The cables between h1 and h2 limit it either way. */
+    topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h1-h2 h1-h2");
+    topology->arcs[topology->links[0].arc_ab].capacity = 11;
+    topology->arcs[topology->links[1].arc_ba].capacity = 11;
+    topology->arcs[topology->links[2].arc_ab].capacity = 5;
+    topology->arcs[topology->links[2].arc_ba].capacity = 5;
+    lowering = lower(topology, &allreduce, 1);
+    assert_int_equal(halves_of(lowering), 0);
+    assert_true(lowering->part.num < lowering->part.den);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+/* Loads of all cables, of two jobs whose plans reach different parts: the least is stated. */
+static void the_part_of_several_jobs_is_the_least(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+        const struct job_plan full = {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 20, "h0: h0>h1"};
+        const struct job_plan half = {BY_COLLECTIVE_ALLREDUCE, NULL, LIMIT + 1, 40, "h0: h0>h1"};
+        struct by_plan *plans[2] = {plan_of(topology, first ? &half : &full),
+                                    plan_of(topology, first ? &full : &half)};
+        struct by_lower_job jobs[2] = {
+            {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plans[0]},
+            {.job = 2, .plan_count = 1, .plans = (const struct by_plan *const *)&plans[1]}};
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+
+        if (by_lower(topology, jobs, 2, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_true(lowering->part.num * 100 / lowering->part.den == 49);
+        by_lowering_free(lowering);
+        bench_plan_free(plans[0]);
+        bench_plan_free(plans[1]);
+        by_topology_free(topology);
+    }
+}
+
+/* A tree goes where it fills a cable exactly, so that the others fit whole. */
+static void a_cable_that_fits_exactly_is_taken(void **state)
+{
+    static const char *const trees[] = {"6 h0: h0>h1 h1>s0>h2", "5 h0: h0>h1 h1>s1>h2",
+                                        "5 h0: h0>h1 h1>s2>h2", NULL};
+
+    (void)state;
+    for (uint32_t small = 0; small < 2; small++) { /* the place of the cable of 6 */
+        struct by_topology *topology =
+            bench_topology("h0 h1 h2 s0 s1 s2", "h0-h1 h0-h1 h1-s0 s0-h2 h1-s1 s1-h2 h1-s2 s2-h2");
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+        struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+
+        topology->arcs[topology->links[small].arc_ab].capacity = 6;
+        topology->arcs[topology->links[small].arc_ba].capacity = 6;
+        if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(lowering->tree_count, 3);
+        expect_part(lowering, 1, 1);
+        for (uint32_t i = 0; i < 3; i++)
+            assert_int_equal(lowering->trees[i].hops[1].down[0].link == small, lowering->trees[i].share == 6);
+        by_lowering_free(lowering);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* One tree of several has a weight that is no whole number: the loads are exact. */
+static void a_weight_of_any_tree_may_be_a_fraction(void **state)
+{
+    static const char *const trees[][3] = {{"31/3 h0: h0>h1", "9 h1: h1>h0", NULL},
+                                           {"9 h0: h0>h1", "31/3 h1: h1>h0", NULL}};
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees[i]);
+        struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+
+        if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+            fail_msg("%s", problem.text);
+        expect_part(lowering, 1, 1);
+        assert_int_equal(lowering->tree_count, 3); /* 10, 1/3 and 9 */
+        assert_int_equal(lowering->trees[0].share + lowering->trees[1].share + lowering->trees[2].share, 58);
+        by_lowering_free(lowering);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* Trees laid on the first cable between h0 and h1, one of them a pair if asked. */
+static struct by_laid_trees laid(const struct by_address_map *map, const struct by_plan *plan, bool pair)
+{
+    struct by_laid_trees laid = {.count = plan->tree_count, .room = plan->tree_count};
+
+    laid.trees = by_alloc(laid.count, sizeof(*laid.trees));
+    for (uint32_t i = 0; i < laid.count; i++) {
+        struct by_lower_load load = {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))};
+        struct by_laid_tree *tree = &laid.trees[i];
+        struct by_problem problem = {0};
+
+        tree->flow = pair ? BY_FLOW_UP : BY_FLOW_BOTH;
+        tree->collectives = 1u << BY_COLLECTIVE_ALLREDUCE;
+        tree->owner = BY_RANK_NONE;
+        mpq_init(tree->weight);
+        mpq_set_si(tree->weight, plan->trees[i].weight.num, (unsigned long)plan->trees[i].weight.den);
+        if (by_hops_make(map, plan, &plan->trees[i], tree->flow, &load, "a tree", &tree->hops, &problem) !=
+                0 ||
+            (pair && by_hops_make(map, plan, &plan->trees[i], BY_FLOW_DOWN, &load, "a tree", &tree->down,
+                                  &problem) != 0))
+            fail_msg("%s", problem.text);
+        free(load.arc);
+    }
+    return laid;
+}
+
+/* A job has at most BY_TREES_MAX trees, of which a pair is two; `use` counts those of its plans. */
+static void a_tree_is_split_while_the_job_has_few_trees(void **state)
+{
+    static const char *const trees[] = {"20 h0: h0>h1", NULL};
+    static const struct {
+        bool pair, lopsided;
+        uint32_t left, added; /* trees of the limit that other plans leave; what this one adds */
+    } rows[] = {{false, false, 100, 2}, {false, false, 3, 2}, {false, false, 1, 1},  {true, false, 100, 4},
+                {true, false, 4, 4},    {true, false, 3, 2},  {false, true, 100, 4}, {false, true, 1, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_topology *topology =
+            bench_topology("h0 h1", rows[i].lopsided ? "h0-h1 h0-h1 h0>h1 h1>h0" : "h0-h1 h0-h1");
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+        struct by_address_map map;
+        struct by_problem problem = {0};
+        struct by_balance_use use = {.trees = BY_TREES_MAX - rows[i].left};
+        struct by_balance_facts facts;
+        struct by_laid_trees all;
+
+        if (rows[i].lopsided)
+            topology->arcs[topology->links[1].arc_ab].capacity =
+                topology->arcs[topology->links[1].arc_ba].capacity = 1;
+        assert_int_equal(by_address_map_make(topology, &map, &problem), 0);
+        use.places = by_alloc(topology->node_count, sizeof(*use.places));
+        all = laid(&map, plan, rows[i].pair);
+        by_balance(&map, &all, &use, &facts);
+        if (use.trees != BY_TREES_MAX - rows[i].left + rows[i].added)
+            fail_msg("row %zu: %d trees are left", i, (int)(BY_TREES_MAX - use.trees));
+        assert_int_equal(use.places[0], rows[i].added);
+        assert_int_equal(use.places[1], 0);
+        assert_int_equal(facts.split + 1, all.count);
+        for (uint32_t t = 0; t < all.count; t++) {
+            by_hops_free(&all.trees[t].hops);
+            by_hops_free(&all.trees[t].down);
+            mpq_clear(all.trees[t].weight);
+        }
+        free(all.trees);
+        free(use.places);
+        by_address_map_free(&map);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* Cables at both ends of a path, whose way back through switches is another one: both trees use
+ * the same cables at the ends in both directions. */
+static void the_way_back_follows_the_cables_at_the_ends(void **state)
+{
+    static const struct job_plan plans[] = {
+        {BY_COLLECTIVE_BROADCAST, "h0", 1, 20, "h0: h0>x0>x1>h1"},
+        {BY_COLLECTIVE_REDUCE, "h0", 1, 20, "h0: h0>x0>y>x1>h1"},
+        {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 20, "h0: h0>z0>z1>h1"}, /* the same way back */
+    };
+    static const uint32_t steps[][2] = {{3, 4}, {3, 4}, {3, 3}}; /* down and up */
+    struct by_topology *topology =
+        bench_topology("h0 h1 x0 x1 y z0 z1", "h0-x0 h0-x0 x0>x1 x1>y y>x0 x1-h1 x1-h1 h0-z0 h0-z0 z0-z1 "
+                                              "z0-z1 z1-h1 z1-h1");
+
+    (void)state;
+    for (uint32_t link = 2; link < 5; link++)
+        topology->arcs[topology->links[link].arc_ab].capacity = 20;
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        struct by_lowering *lowering = lower(topology, &plans[i], 1);
+        const struct by_hop *hops[2];
+
+        assert_int_equal(lowering->tree_count, 2);
+        expect_part(lowering, 1, 1);
+        for (uint32_t t = 0; t < 2; t++) {
+            const struct by_hop *hop = hops[t] = &lowering->trees[t].hops[1];
+
+            assert_int_equal(hop->down_count, steps[i][0]);
+            assert_int_equal(hop->up_count, steps[i][1]);
+            assert_int_equal(hop->down[0].link, hop->up[hop->up_count - 1].link);
+            assert_int_equal(hop->down[hop->down_count - 1].link, hop->up[0].link);
+            for (uint32_t s = 1; hop->up_count == hop->down_count && s < hop->down_count; s++)
+                assert_int_equal(hop->down[s].link, hop->up[hop->up_count - 1 - s].link);
+        }
+        assert_int_not_equal(hops[0]->down[0].link, hops[1]->down[0].link);
+        assert_int_not_equal(hops[0]->up[0].link, hops[1]->up[0].link);
+        if (i == 2)
+            assert_int_not_equal(hops[0]->up[1].link, hops[1]->up[1].link);
+        by_lowering_free(lowering);
+    }
+    by_topology_free(topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tree_is_split_while_its_nodes_are_in_few_trees_of_the_job),
+        cmocka_unit_test(the_limit_holds_at_each_node_that_adds_or_copies),
+        cmocka_unit_test(nodes_without_children_and_refused_splits_take_no_place),
+        cmocka_unit_test(a_cable_that_fits_exactly_is_taken),
+        cmocka_unit_test(a_weight_of_any_tree_may_be_a_fraction),
+        cmocka_unit_test(a_tree_is_split_while_the_job_has_few_trees),
+        cmocka_unit_test(several_splits_are_told_as_such),
+        cmocka_unit_test(a_tree_becomes_a_pair_while_its_nodes_are_in_few_trees_of_the_job),
+        cmocka_unit_test(only_what_gains_by_it_becomes_a_pair),
+        cmocka_unit_test(the_part_of_several_jobs_is_the_least),
+        cmocka_unit_test(the_way_back_follows_the_cables_at_the_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
