@@ -139,7 +139,7 @@ static void nodes_without_children_and_refused_splits_take_no_place(void **state
 {
     const struct job_plan leaf[] = {{BY_COLLECTIVE_BROADCAST, "h1", LIMIT, 1, "h1: h1>h0"},
                                     {BY_COLLECTIVE_ALLREDUCE, NULL, 1, 20, "h0: h0>h1"}};
-    static const char *const wide[] = {"12 h0: h0>h1 h1>h2", "20 h0: h0>h1 h0>h2", NULL};
+    static const char *const wide[] = {"1200 h0: h0>h1 h1>h2", "2000 h0: h0>h1 h0>h2", NULL};
     const struct job_plan small[] = {{BY_COLLECTIVE_BROADCAST, "h1", LIMIT - 1, 1, "h1: h1>h0 h1>h2"},
                                      {BY_COLLECTIVE_BROADCAST, "h0", LIMIT - 3, 1, "h0: h0>h1 h0>h2"}};
     struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
@@ -153,22 +153,22 @@ static void nodes_without_children_and_refused_splits_take_no_place(void **state
     by_lowering_free(lowering);
     by_topology_free(topology);
 
-    /* The tree of 12 cannot be split at h1, and is more than the cables to h2 carry; that of 20 is
-     * split at h0, afterwards. */
+    /* The tree of 1200 cannot be split at h1, and exceeds each cable to h2; that of 2000 is split at
+     * h0, afterwards, because its cables are less full. */
     topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h0-h2 h0-h2 h1-h2 h1-h2");
-    for (uint32_t link = 0; link < 2; link++) {
-        topology->arcs[topology->links[link].arc_ab].capacity = 24;
-        topology->arcs[topology->links[link].arc_ba].capacity = 24;
+    for (uint32_t link = 0; link < 6; link++) {
+        static const int64_t capacity[6] = {2400, 2400, 1000, 1100, 1100, 100};
+
+        topology->arcs[topology->links[link].arc_ab].capacity = capacity[link];
+        topology->arcs[topology->links[link].arc_ba].capacity = capacity[link];
     }
-    topology->arcs[topology->links[5].arc_ab].capacity = 1;
-    topology->arcs[topology->links[5].arc_ba].capacity = 1;
     plans[0] = plan_of(topology, &small[0]);
     plans[1] = plan_of(topology, &small[1]);
     plans[2] = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, wide);
     if (by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &problem) != 0)
         fail_msg("%s", problem.text);
     assert_int_equal(notes_with(lowering, "1 allreduce tree is split"), 1);
-    expect_part(lowering, 5, 6);
+    expect_part(lowering, 11, 12);
     by_lowering_free(lowering);
     for (uint32_t i = 0; i < 3; i++)
         bench_plan_free(plans[i]);

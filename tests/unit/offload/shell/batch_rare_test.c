@@ -170,6 +170,10 @@ static void frames_that_wait_together_leave_in_their_order(void **state)
     by_batch_round(&self->batch);
     assert_int_equal(self->batch.park.count, PARK);
     assert_int_equal(by_engine_counters(self->engine)->drop_room, 2);
+    relayed(self); /* later, while all places are taken */
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.park.count, PARK);
+    assert_int_equal(by_engine_counters(self->engine)->drop_room, 3);
     assert_int_equal(self->batch.counters.tx_no_memory, 0);
     for (seq = 1; seq <= PARK; seq++) {
         self->batch.now_ns += by_batch_idle_ns(&self->batch, UINT64_MAX);
