@@ -310,6 +310,50 @@ static void a_cable_that_fits_exactly_is_taken(void **state)
     }
 }
 
+/* The cables between h1 and h2 are full, but not beyond: their trees stay, although packed anew by
+ * their weights they would not fit whole. Those between h0 and h1 are packed anew, and fit. */
+static void trees_on_cables_that_are_just_full_stay_there(void **state)
+{
+    static const unsigned weights[] = {5, 4, 3, 3, 3, 2};
+    enum { COUNT = sizeof(weights) / sizeof(weights[0]) };
+    struct by_topology *topology =
+        bench_topology("h0 h1 h2 h3 s0 s1 s2 s3 s4 s5",
+                       "h0-h1 h0-h1 h1-h2 h1-h2 h2-s0 s0-h3 h2-s1 s1-h3 h2-s2 s2-h3 h2-s3 s3-h3 h2-s4 s4-h3 "
+                       "h2-s5 s5-h3");
+    char text[COUNT][64];
+    const char *trees[COUNT + 1] = {NULL};
+    struct by_plan *plan;
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    uint32_t loads[4] = {0};
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        snprintf(text[i], sizeof(text[i]), "%u h0: h0>h1 h1>h2 h2>s%u>h3", weights[i], i);
+        trees[i] = text[i];
+    }
+    topology->arcs[topology->links[0].arc_ab].capacity = 12;
+    topology->arcs[topology->links[0].arc_ba].capacity = 12;
+    topology->arcs[topology->links[1].arc_ab].capacity = 8;
+    topology->arcs[topology->links[1].arc_ba].capacity = 8;
+    plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(lowering->tree_count, COUNT);
+    expect_part(lowering, 1, 1);
+    for (uint32_t i = 0; i < COUNT; i++)
+        for (uint32_t hop = 1; hop <= 2; hop++)
+            loads[lowering->trees[i].hops[hop].down[0].link] += lowering->trees[i].share;
+    assert_int_equal(loads[0], 12);
+    assert_int_equal(loads[1], 8);
+    assert_int_equal(loads[2], 10);
+    assert_int_equal(loads[3], 10);
+    by_lowering_free(lowering);
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
 /* One tree of several has a weight that is no whole number: the loads are exact. */
 static void a_weight_of_any_tree_may_be_a_fraction(void **state)
 {
@@ -456,6 +500,7 @@ int main(void)
         cmocka_unit_test(the_limit_holds_at_each_node_that_adds_or_copies),
         cmocka_unit_test(nodes_without_children_and_refused_splits_take_no_place),
         cmocka_unit_test(a_cable_that_fits_exactly_is_taken),
+        cmocka_unit_test(trees_on_cables_that_are_just_full_stay_there),
         cmocka_unit_test(a_weight_of_any_tree_may_be_a_fraction),
         cmocka_unit_test(a_tree_is_split_while_the_job_has_few_trees),
         cmocka_unit_test(several_splits_are_told_as_such),
