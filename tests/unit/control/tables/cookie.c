@@ -87,7 +87,7 @@ static void tables_that_differ_have_different_cookies(void **state)
 {
     static const char *const moved[] = {OTHER, NULL};
     static const char *const turned[] = {"10 h0: h0>sw0 sw0>h1 sw0>h2 sw0>h3", NULL};
-    struct cookie_input other[] = {usual, usual, usual, usual, usual, usual, usual,
+    struct cookie_input other[] = {usual, usual, usual, usual, usual, usual, usual, usual,
                                    usual, usual, usual, usual, usual, usual, usual};
     enum { COUNT = sizeof(other) / sizeof(other[0]) };
     uint64_t cookies[COUNT];
@@ -107,6 +107,7 @@ static void tables_that_differ_have_different_cookies(void **state)
     other[11].gen = 9;
     other[12].job = 4;
     other[13].links = "h0-sw0 h1-sw0 h2-sw0 h0-sw1 h3-sw0 h1-sw1 h2-sw1 h3-sw1"; /* another cable */
+    other[14].window = 32;
     for (unsigned i = 0; i < COUNT; i++) {
         cookies[i] = cookie_of(&other[i]);
         for (unsigned j = 0; j < i; j++)

@@ -101,6 +101,52 @@ static void an_entry_of_100_children_has_two_sets(void **state)
     by_topology_free(topology);
 }
 
+/* A switch has as many children as an entry holds, a host one fewer: its own leaf is one. Two of
+ * them are behind a switch that only forwards, because a node has no more ports. */
+static void a_node_has_as_many_children_as_an_entry_holds(void **state)
+{
+    static char nodes[16384], links[32768], tree[32768];
+
+    (void)state;
+    for (unsigned kind = 0; kind < 2; kind++)
+        for (unsigned more = 0; more < 2; more++) {
+            const char *root = kind ? "sw0" : "hub"; /* a name with 'h' is that of a host */
+            const char *const trees[] = {tree, NULL};
+            const unsigned children = BY_FAMILY_MAX - (kind ? 0 : 1) + more;
+            size_t a = 0, b = 0, c = (size_t)sprintf(tree, "1 %s:", root);
+            struct by_topology *topology;
+            struct by_plan *plan;
+            struct by_lower_job job = {
+                .job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+            struct by_lowering *lowering = NULL;
+            struct by_problem problem = {0};
+            int error;
+
+            for (unsigned i = 0; i < children; i++) {
+                bool far = i + 2 >= children;
+
+                a += (size_t)snprintf(nodes + a, sizeof(nodes) - a, "h%u ", i);
+                b += (size_t)snprintf(links + b, sizeof(links) - b, "h%u-%s ", i, far ? "x" : root);
+                c += (size_t)snprintf(tree + c, sizeof(tree) - c, " %s>%sh%u", root, far ? "x>" : "", i);
+            }
+            snprintf(nodes + a, sizeof(nodes) - a, "%s x", kind ? "sw0*" : "hub");
+            snprintf(links + b, sizeof(links) - b, "%s-x", root);
+            topology = bench_topology(nodes, links);
+            plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+            error = by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &problem);
+            assert_int_equal(error, more ? BY_ELIMIT : 0);
+            if (more)
+                assert_non_null(
+                    strstr(problem.text, "has 1025 children in the tree; a table entry holds 1024"));
+            else
+                assert_int_equal(lowering->trees[0].hops[0].child_count, BY_FAMILY_MAX);
+            if (error == 0)
+                by_lowering_free(lowering);
+            bench_plan_free(plan);
+            by_topology_free(topology);
+        }
+}
+
 static void more_links_than_ports_are_refused(void **state)
 {
     static char tree[32768];
@@ -123,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trees_up_and_down_of_an_allreduce_become_pairs),
         cmocka_unit_test(an_entry_of_100_children_has_two_sets),
+        cmocka_unit_test(a_node_has_as_many_children_as_an_entry_holds),
         cmocka_unit_test(more_links_than_ports_are_refused),
     };
 
