@@ -91,6 +91,9 @@ static void another_generation_or_seed_has_another_key_and_the_same_has_the_same
         struct by_image_key key;
 
         id[i] = key_of(lowering, 0, &key);
+        for (unsigned half = 0; half < 2; half++)
+            assert_memory_not_equal(key.key + 8 * half, (const uint8_t[8]){0}, 8);
+        assert_memory_not_equal(key.key, key.key + 8, 8); /* the halves are derived apart */
         by_lowering_free(lowering);
     }
     assert_true(id[0] == id[1]);
