@@ -377,12 +377,12 @@ static void relay(struct by_batch *batch, const struct by_tx *tx, uint32_t index
 static void park(struct by_batch *batch, const struct by_tx *tx, uint32_t index)
 {
     void *frame = take_frame(batch, tx->port, index);
-    int is_parked;
 
-    if (frame == NULL)
-        return;
-    is_parked = by_park_put(&batch->park, batch->now_ns + tx->wait_ns, frame, tx->port);
-    BY_ASSERT(is_parked); /* by_engine_allow limits these outputs to the room */
+    if (frame != NULL && !by_park_put(&batch->park, batch->now_ns + tx->wait_ns, frame, tx->port)) {
+        /* by_engine_allow limits these outputs to the room; a switch rather loses a frame than ends */
+        batch->counters.tx_no_memory++;
+        batch->ops->drop(batch->context, &frame, 1);
+    }
 }
 
 /* Whether the output's port has an address, and the next node on its way is known. */
