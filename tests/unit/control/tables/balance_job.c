@@ -153,8 +153,8 @@ static void nodes_without_children_and_refused_splits_take_no_place(void **state
     by_lowering_free(lowering);
     by_topology_free(topology);
 
-    /* The tree of 1200 cannot be split at h1, and exceeds each cable to h2; that of 2000 is split at
-     * h0, afterwards, because its cables are less full. */
+    /* The tree of 1200 cannot be split at h1, and exceeds each cable to h2; that of 2000 is split
+     * at h0, afterwards, because its cables are less full. */
     topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h0-h2 h0-h2 h1-h2 h1-h2");
     for (uint32_t link = 0; link < 6; link++) {
         static const int64_t capacity[6] = {2400, 2400, 1000, 1100, 1100, 100};
