@@ -1,5 +1,6 @@
 /* The election of a leader and the renewal of its lease, with an etcd, a clock and a thread that
  * the test plays. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,6 +31,7 @@ static struct {
     struct by_lead *lead;
     struct lead_client clients[CLIENTS]; /* of the wait, and of the renewal */
     unsigned opened;
+    unsigned descriptors; /* of the process before the lead was opened */
     /* etcd */
     char leader[160]; /* value of the key, "": there is none */
     int64_t revision, lease;
@@ -253,11 +255,22 @@ static int see(void *context, const char *leader, const char *text, struct by_pr
 
 /* ---- runs ---- */
 
+/* Open descriptors of the first 256. */
+static unsigned count_descriptors(void)
+{
+    unsigned count = 0;
+
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
 static void open_rig(void)
 {
     struct by_problem problem = {0};
 
     memset(&rig, 0, sizeof(rig));
+    rig.descriptors = count_descriptors();
     rig.granted = 41;
     rig.left_s = 2;
     assert_int_equal(by_lead_open("etcd:http://a", "keys", &rig.lead, &problem), 0);
@@ -271,6 +284,7 @@ static void close_rig(const char *told)
     by_lead_close(rig.lead);
     expect(told);
     assert_false(rig.clients[0].open || rig.clients[1].open);
+    assert_int_equal(count_descriptors(), rig.descriptors);
 }
 
 static int await(struct by_problem *problem)
