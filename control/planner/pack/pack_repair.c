@@ -21,8 +21,8 @@
 #define SCALE_LARGE 5u /* times SMALL_NODES */
 #define WORK_SMALL  ((uint64_t)2000000)
 #define WORK_LARGE  ((uint64_t)600000000)
-/* Part of that work after which it gives up if no fewer nodes are missing. Of 306 successful repairs
- * of the hard suite and of random fabrics none needed more than a thirty-eighth. */
+/* Part of that work after which it gives up if no fewer nodes are missing. Of 306 successful
+ * repairs of the hard suite and of random fabrics none needed more than a thirty-eighth. */
 #define STUCK_PART 16u
 /* One step in so many is a bridge. */
 #define BRIDGE_RARITY 4
