@@ -135,6 +135,7 @@ static bool find_chain(struct repairer *repairer, uint32_t tree, uint32_t node)
     const struct by_near *near = net->near + net->first[node];
     uint32_t degree = net->first[node + 1] - net->first[node], head = 0, tail = 0;
 
+    sort_trees(repairer, node);
     repairer->stamp++;
     for (uint32_t i = 0; i < degree; i++)
         if (net->capacity[near[i].half] > 0 && may_use(repairer, tree, node, near[i].half) &&
@@ -142,7 +143,6 @@ static bool find_chain(struct repairer *repairer, uint32_t tree, uint32_t node)
             move_chain(repairer, node, i);
             return true;
         }
-    sort_trees(repairer, node);
     while (head < tail) {
         uint32_t place = repairer->queue[head++];
 
