@@ -18,9 +18,7 @@
 /* On nets of few nodes, which growth packs quickly, the limit on trees is lower (count). */
 #define SMALL_NODES     48u
 #define SMALL_UNITS_MAX 4096
-/* Buckets of an arc's parts (count), where a node has at most 64 arcs, and else one. */
-#define BUCKETS 64u
-/* Arcs of a node (count) up to which all classes in a bucket may use the same ones. */
+/* Arcs of a node (count) up to which the parts of an arc are in buckets by the arcs that they may use. */
 #define EXACT_ARCS 6u
 /* Classes whose levels are read at a time: 64 bytes of keys of a node. */
 #define TILE 32u
@@ -201,9 +199,7 @@ static void find_arcs(struct by_orders *orders, uint32_t node)
 
 static struct by_order_bucket *bucket_of(const struct by_orders *orders, uint32_t arc, uint64_t may)
 {
-    uint64_t bucket = orders->arc_count <= EXACT_ARCS ? may : may * UINT64_C(0x9e3779b97f4a7c15) >> 58;
-
-    return &orders->buckets[(size_t)arc * orders->bucket_count + bucket % orders->bucket_count];
+    return &orders->buckets[(size_t)arc * orders->bucket_count + (orders->bucket_count > 1 ? may : 0)];
 }
 
 static void add_part(struct by_orders *orders, uint32_t class, uint32_t arc, int64_t amount)
@@ -244,7 +240,7 @@ static void begin_node(struct by_orders *orders, uint32_t node)
         orders->arc_tail[orders->arc_count] = near->node;
         orders->arc_left[orders->arc_count++] = net->capacity[near->half];
     }
-    orders->bucket_count = orders->arc_count <= 64 ? BUCKETS : 1;
+    orders->bucket_count = orders->arc_count <= EXACT_ARCS ? 1u << orders->arc_count : 1;
     for (uint32_t i = 0; i < orders->arc_count * orders->bucket_count; i++)
         orders->buckets[i] = (struct by_order_bucket){UINT32_MAX, 0};
     find_arcs(orders, node);
@@ -327,37 +323,6 @@ static void push_back(struct by_orders *orders, uint32_t class, uint32_t free_ar
     add_part(orders, class, arc, amount);
 }
 
-/* Marks the arcs to which a part of the bucket may move and that have not been seen. Forgets parts
- * that have moved. */
-static uint32_t look_at_bucket(struct by_orders *orders, struct by_order_bucket *bucket, uint32_t arc,
-                               uint32_t tail)
-{
-    uint32_t *link = &bucket->first;
-    uint64_t may = 0;
-
-    while (*link != UINT32_MAX) {
-        struct by_order_part *part = &orders->parts[*link];
-
-        if (part->amount == 0) {
-            *link = part->next;
-            continue;
-        }
-        may |= orders->may[(size_t)part->class * orders->word_count];
-        for (uint32_t other = 0; other < orders->arc_count; other++)
-            if (orders->arc_seen[other] != orders->stamp && may_use(orders, part->class, other)) {
-                orders->arc_seen[other] = orders->stamp;
-                orders->arc_before[other] = arc;
-                orders->arc_part[other] = *link;
-                orders->arc_queue[tail++] = other;
-            }
-        if (tail == orders->arc_count || orders->arc_count <= EXACT_ARCS)
-            return tail;
-        link = &part->next;
-    }
-    bucket->may = may;
-    return tail;
-}
-
 /* Returns a bit for each of the first 64 arcs that has not been seen. */
 static uint64_t unseen(const struct by_orders *orders)
 {
@@ -366,6 +331,72 @@ static uint64_t unseen(const struct by_orders *orders)
     for (uint32_t arc = 0; arc < orders->arc_count && arc < 64; arc++)
         set |= (uint64_t)(orders->arc_seen[arc] != orders->stamp) << arc;
     return set;
+}
+
+/* Marks the arcs to which the part may move and that have not been seen. Returns the new end of the
+ * queue. */
+static uint32_t see_part(struct by_orders *orders, uint32_t number, uint32_t tail)
+{
+    const struct by_order_part *part = &orders->parts[number];
+
+    for (uint32_t other = 0; other < orders->arc_count; other++)
+        if (orders->arc_seen[other] != orders->stamp && may_use(orders, part->class, other)) {
+            orders->arc_seen[other] = orders->stamp;
+            orders->arc_before[other] = part->arc;
+            orders->arc_part[other] = number;
+            orders->arc_queue[tail++] = other;
+        }
+    return tail;
+}
+
+/* Forgets the parts that have moved from the front of a list. Returns the first that has not. */
+static uint32_t first_of(struct by_orders *orders, uint32_t *link)
+{
+    while (*link != UINT32_MAX && orders->parts[*link].amount == 0)
+        *link = orders->parts[*link].next;
+    return *link;
+}
+
+/* Sees the arcs to which parts of the arc may move. All classes of a bucket may use the same arcs, so
+ * its latest part is enough. */
+static uint32_t see_buckets(struct by_orders *orders, uint32_t arc, uint32_t tail)
+{
+    struct by_order_bucket *buckets = bucket_of(orders, arc, 0);
+    uint32_t latest[1u << EXACT_ARCS], count = 0;
+
+    for (uint32_t may = 1; may < orders->bucket_count; may++) {
+        uint32_t part = (may & unseen(orders)) != 0 ? first_of(orders, &buckets[may].first) : UINT32_MAX;
+        uint32_t place = count;
+
+        if (part == UINT32_MAX)
+            continue;
+        for (; place > 0 && latest[place - 1] < part; place--)
+            latest[place] = latest[place - 1];
+        latest[place] = part;
+        count++;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        tail = see_part(orders, latest[i], tail);
+    return tail;
+}
+
+/* The same, where all parts of an arc are in one bucket. */
+static uint32_t see_list(struct by_orders *orders, uint32_t arc, uint32_t tail)
+{
+    struct by_order_bucket *bucket = bucket_of(orders, arc, 0);
+    uint64_t may = 0;
+
+    if (orders->arc_count <= 64 && (bucket->may & unseen(orders)) == 0)
+        return tail;
+    for (uint32_t *link = &bucket->first; first_of(orders, link) != UINT32_MAX;
+         link = &orders->parts[*link].next) {
+        may |= orders->may[(size_t)orders->parts[*link].class * orders->word_count];
+        tail = see_part(orders, *link, tail);
+        if (tail == orders->arc_count)
+            return tail;
+    }
+    bucket->may = may;
+    return tail;
 }
 
 /* Finds an arc that becomes free for the class when parts of others move; false when
@@ -388,12 +419,8 @@ static bool augment(struct by_orders *orders, uint32_t class)
             push_back(orders, class, arc);
             return true;
         }
-        for (uint32_t i = 0; i < orders->bucket_count && tail < orders->arc_count; i++) {
-            struct by_order_bucket *bucket = &orders->buckets[(size_t)arc * orders->bucket_count + i];
-
-            if (bucket->first != UINT32_MAX && (orders->arc_count > 64 || (bucket->may & unseen(orders))))
-                tail = look_at_bucket(orders, bucket, arc, tail);
-        }
+        if (tail < orders->arc_count)
+            tail = orders->bucket_count > 1 ? see_buckets(orders, arc, tail) : see_list(orders, arc, tail);
     }
     return false;
 }
@@ -494,7 +521,7 @@ static void orders_make(struct by_orders *orders, const struct by_mesh *net, con
     orders->arc_half = by_alloc(degree, sizeof(*orders->arc_half));
     orders->arc_tail = by_alloc(degree, sizeof(*orders->arc_tail));
     orders->arc_left = by_alloc(degree, sizeof(*orders->arc_left));
-    orders->buckets = by_alloc((size_t)degree * BUCKETS, sizeof(*orders->buckets));
+    orders->buckets = by_alloc((size_t)degree << EXACT_ARCS, sizeof(*orders->buckets));
     orders->may = by_alloc((size_t)orders->class_count * ((degree + 63) / 64), sizeof(*orders->may));
     orders->arc_seen = by_alloc(degree, sizeof(*orders->arc_seen));
     orders->arc_before = by_alloc(degree, sizeof(*orders->arc_before));

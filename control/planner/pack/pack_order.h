@@ -15,7 +15,7 @@ struct by_order_part {
     uint32_t next; /* next in the same bucket, UINT32_MAX ends */
 };
 
-/* Parts of one arc whose classes may use similar arcs. */
+/* Parts of one arc, the latest first. */
 struct by_order_bucket {
     uint32_t first;
     uint64_t may; /* at least the arcs that one of these classes may use, of the first 64 */
