@@ -18,7 +18,8 @@
 /* On nets of few nodes, which growth packs quickly, the limit on trees is lower (count). */
 #define SMALL_NODES     48u
 #define SMALL_UNITS_MAX 4096
-/* Arcs of a node (count) up to which the parts of an arc are in buckets by the arcs that they may use. */
+/* Arcs of a node (count) up to which the parts of an arc are in buckets by the arcs that they may
+ * use. */
 #define EXACT_ARCS 6u
 /* Classes whose levels are read at a time: 64 bytes of keys of a node. */
 #define TILE 32u
@@ -357,8 +358,8 @@ static uint32_t first_of(struct by_orders *orders, uint32_t *link)
     return *link;
 }
 
-/* Sees the arcs to which parts of the arc may move. All classes of a bucket may use the same arcs, so
- * its latest part is enough. */
+/* Sees the arcs to which parts of the arc may move. All classes of a bucket may use the same arcs,
+ * so its latest part is enough. */
 static uint32_t see_buckets(struct by_orders *orders, uint32_t arc, uint32_t tail)
 {
     struct by_order_bucket *buckets = bucket_of(orders, arc, 0);
