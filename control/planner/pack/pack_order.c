@@ -364,9 +364,10 @@ static uint32_t see_buckets(struct by_orders *orders, uint32_t arc, uint32_t tai
 {
     struct by_order_bucket *buckets = bucket_of(orders, arc, 0);
     uint32_t latest[1u << EXACT_ARCS], count = 0;
+    uint64_t new_arcs = unseen(orders);
 
     for (uint32_t may = 1; may < orders->bucket_count; may++) {
-        uint32_t part = (may & unseen(orders)) != 0 ? first_of(orders, &buckets[may].first) : UINT32_MAX;
+        uint32_t part = (may & new_arcs) != 0 ? first_of(orders, &buckets[may].first) : UINT32_MAX;
         uint32_t place = count;
 
         if (part == UINT32_MAX)
