@@ -23,7 +23,9 @@ struct balance_entry {
     int64_t units;
 };
 
-bool by_balance_places(struct by_laid_tree *tree, uint32_t most, uint32_t *places)
+/* Adds what a tree needs at its nodes to `places`, or takes it back. Returns whether all nodes of
+ * the tree then have at most `most`. */
+static bool change_places(struct by_laid_tree *tree, bool adds, uint32_t most, uint32_t *places)
 {
     bool fits = true;
 
@@ -31,21 +33,22 @@ bool by_balance_places(struct by_laid_tree *tree, uint32_t most, uint32_t *place
         const struct by_hops *hops = by_balance_half(tree, half);
 
         for (uint32_t i = 0; i < hops->count; i++) {
-            const struct by_hop *hop = &hops->hop[i];
+            uint32_t *place = &places[hops->hop[i].node];
+            uint32_t need = hops->hop[i].child_count > 0 ? 1 + by_image_sets(hops->hop[i].child_count) : 0;
 
-            if (hop->child_count == 0)
-                continue;
-            places[hop->node] += 1 + by_image_sets(hop->child_count);
-            fits = fits && places[hop->node] <= most;
+            *place = adds ? *place + need : *place - need;
+            fits = fits && (need == 0 || *place <= most);
         }
     }
-    for (unsigned half = 0; half < 2 && !fits; half++) { /* takes them back */
-        const struct by_hops *hops = by_balance_half(tree, half);
+    return fits;
+}
 
-        for (uint32_t i = 0; i < hops->count; i++)
-            if (hops->hop[i].child_count > 0)
-                places[hops->hop[i].node] -= 1 + by_image_sets(hops->hop[i].child_count);
-    }
+bool by_balance_places(struct by_laid_tree *tree, uint32_t most, uint32_t *places)
+{
+    bool fits = change_places(tree, true, most, places);
+
+    if (!fits)
+        change_places(tree, false, most, places);
     return fits;
 }
 

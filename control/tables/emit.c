@@ -61,7 +61,7 @@ uint32_t by_lower_hop_records(const struct by_lowered_tree *tree)
     return count;
 }
 
-/* Counts the records of an image in `count`, which is 0 at first. */
+/* Adds the number of records of each section of an image to `count`. */
 static void count_records(const struct emit_writer *w, uint32_t count[BY_SECTION_COUNT])
 {
     const struct by_lowering *lowering = w->lowering;
