@@ -114,6 +114,17 @@ static const struct by_options command_line = {
     .most = SIM_PLANS_MAX + 1,
     .operands = "a topology and at least one plan"};
 
+/* Returns the largest part of a link that other packets take, in a single run or in a sweep. */
+static uint32_t most_traffic(const struct sim_options *options)
+{
+    const struct sim_sweep *sweep = &options->sweep;
+    uint32_t most = options->traffic;
+
+    for (uint32_t i = 0; sweep->word != NULL && strcmp(sweep->word, "traffic") == 0 && i < sweep->count; i++)
+        most = sweep->parts[i] > most ? sweep->parts[i] : most;
+    return most;
+}
+
 int sim_options_read(int argc, char **argv, struct sim_options *options)
 {
     int status;
@@ -136,7 +147,7 @@ int sim_options_read(int argc, char **argv, struct sim_options *options)
     if (options->sweep.word != NULL && strcmp(options->sweep.word, "link-loss") == 0 &&
         options->lossy_count == 0)
         return by_cli_fail(BY_EXIT_USAGE, "--sweep link-loss requires the links of --lossy-link");
-    if (options->traffic > SIM_TRAFFIC_MAX)
+    if (most_traffic(options) > SIM_TRAFFIC_MAX)
         return by_cli_fail(BY_EXIT_USAGE, "--traffic leaves nothing to the call: it must be at most 0.95");
     options->topology = argv[1];
     for (int i = 2; i < argc; i++)

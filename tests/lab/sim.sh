@@ -77,6 +77,7 @@ survives "long queues are marked" marked star star-allreduce -b 4M --mark 100K -
 sim star star-allreduce -b 16M --traffic 0.5 --json >"$dir/report" 2>"$dir/errors"
 check "half of the rate beside other packets on half of every link ($(field bound_ratio))" awk -v r="$(field bound_ratio)" 'BEGIN { exit !(r >= 0.45 && r <= 0.51) }'
 refused "other packets that leave nothing are refused" 2 "at most 0.95" sim star star-allreduce --traffic 0.99
+refused "in a sweep, too" 2 "at most 0.95" sim star star-allreduce --sweep traffic=0,0.99
 survives "batches" checked_elements star star-allreduce -b 64M --batch 8
 
 sweep() { sim star star-allreduce -b 4M --sweep "$@"; }
