@@ -379,8 +379,8 @@ static void park(struct by_batch *batch, const struct by_tx *tx, uint32_t index)
     void *frame = take_frame(batch, tx->port, index);
 
     if (frame != NULL && !by_park_put(&batch->park, batch->now_ns + tx->wait_ns, frame, tx->port)) {
-        /* by_engine_allow limits these outputs to the room; a switch rather loses a frame than
-         * ends */
+        /* by_engine_allow limits these outputs to the room; dropping a frame is safer than an
+         * assertion */
         batch->counters.tx_no_memory++;
         batch->ops->drop(batch->context, &frame, 1);
     }
