@@ -122,7 +122,7 @@ static void each_job_has_its_own_ranks_in_the_order_of_the_fabric(void **state)
         for (uint32_t node = 0; node < 6; node++)
             assert_int_equal(rank_in(&images, node, job), expected[job][node]);
     }
-    /* A host knows the others by their ranks in its first job. */
+    /* A host identifies the others by their ranks in its first job. */
     for (uint32_t host = 0; host < 6; host++)
         for (uint32_t node = 0; node < 6; node++) {
             const uint16_t *first = expected[host == 1 || host == 5 ? 1 : host == 2 ? 2 : 0];

@@ -19,29 +19,12 @@
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/paths.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/tables/bench.h"
 
 #define BEAT_MS 100u
 
 struct drive_rig drive;
-
-static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void record(const char *format, ...)
-{
-    size_t used = strlen(drive.told);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(drive.told + used, sizeof(drive.told) - used, format, arguments);
-    va_end(arguments);
-}
-
-void drive_expect(const char *told)
-{
-    assert_string_equal(drive.told, told);
-    drive.told[0] = 0;
-}
 
 /* ---- the other parts ---- */
 
@@ -400,6 +383,7 @@ void drive_open(void)
     struct by_daemon *daemon = &drive.daemon;
 
     memset(&drive, 0, sizeof(drive));
+    record_clear();
     daemon->topology = bench_topology("h0 h1 x0* x1*", "h0-x0 h1-x0 h0-x1 h1-x1");
     daemon->options.heartbeat_ms = BEAT_MS;
     daemon->now_ms = 10000;
@@ -430,7 +414,7 @@ void drive_run(void)
         drive_come(3, rank, 0);
         drive_come(7, rank, 0);
     }
-    drive.told[0] = 0;
+    record_clear();
 }
 
 void drive_close(void)

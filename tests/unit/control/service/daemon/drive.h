@@ -1,7 +1,7 @@
 /*
  * The driver of recovery with its decisions (recover.c), between changes, ranks and switches that a
  * test plays. Two jobs, 3 and 7, have both hosts of a fabric with two switches. Everything that is
- * asked and told is recorded as lines. One at a time.
+ * requested and reported is recorded as lines. One at a time.
  */
 #ifndef BY_TEST_DAEMON_DRIVE_H
 #define BY_TEST_DAEMON_DRIVE_H
@@ -24,7 +24,6 @@ extern struct drive_rig {
     by_change_fn *planned, *pushed;
     uint32_t target;          /* of pushes, or UINT32_MAX: none */
     bool records, alternates; /* the store has the generations; jobs have paths without any node */
-    char told[8192];          /* since the last check, a line each */
 } drive;
 
 /* Both jobs run on x0 in generation 1. */
@@ -32,8 +31,6 @@ void drive_open(void);
 void drive_close(void);
 /* Lets all their ranks come. */
 void drive_run(void);
-/* Requires these lines since the last call. */
-void drive_expect(const char *told);
 /* Makes tables of that generation whose trees use the links of this switch. */
 struct by_job_tables *drive_tables(uint16_t gen, uint32_t node);
 void drive_free_tables(struct by_job_tables *tables);

@@ -118,31 +118,31 @@ daemon-swallow-exact_LIBS   := offload
 daemon-swallow-exact_LDLIBS := -lcmocka
 # Parts of the daemon alone, with the others replaced by the test.
 TESTS += daemon-switches daemon-admit daemon-jobs daemon-start daemon-watch
-daemon-switches_SRC    := tests/unit/control/service/daemon/test_switches.c tests/unit/control/tables/bench.c control/service/daemon/switches.c
+daemon-switches_SRC    := tests/unit/control/service/daemon/test_switches.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/switches.c
 daemon-switches_LIBS   := control offload
 daemon-switches_LDLIBS := -lcmocka -ljansson -lgmp
 daemon-admit_SRC       := tests/unit/control/service/daemon/test_admit.c tests/unit/control/tables/bench.c control/service/daemon/admit.c
 daemon-admit_LIBS      := control offload
 daemon-admit_LDLIBS    := -lcmocka -ljansson -lgmp
-daemon-jobs_SRC        := tests/unit/control/service/daemon/test_jobs.c control/service/daemon/jobs.c
+daemon-jobs_SRC        := tests/unit/control/service/daemon/test_jobs.c tests/unit/control/service/daemon/record.c control/service/daemon/jobs.c
 daemon-jobs_LIBS       := control offload
 daemon-jobs_LDLIBS     := -lcmocka -ljansson -lgmp
-daemon-start_SRC       := tests/unit/control/service/daemon/test_start.c tests/unit/control/tables/bench.c control/service/daemon/start.c control/service/daemon/job.c
+daemon-start_SRC       := tests/unit/control/service/daemon/test_start.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/start.c control/service/daemon/job.c
 daemon-start_LIBS      := control offload
 daemon-start_LDLIBS    := -lcmocka -ljansson -lgmp
-daemon-watch_SRC       := tests/unit/control/service/daemon/test_watch.c control/service/daemon/watch.c
+daemon-watch_SRC       := tests/unit/control/service/daemon/test_watch.c tests/unit/control/service/daemon/record.c control/service/daemon/watch.c
 daemon-watch_LIBS      := control offload
 daemon-watch_LDLIBS    := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=clock_gettime,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join,--wrap=eventfd_read,--wrap=eventfd_write
 TESTS += daemon-recovery
-daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recovery_LIBS   := control offload
 daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read
 TESTS += daemon-lead
-daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c control/service/daemon/lead.c
+daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c tests/unit/control/service/daemon/record.c control/service/daemon/lead.c
 daemon-lead_LIBS   := control offload
 daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=gethostname,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join
 TESTS += daemon-changes
-daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
+daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
 daemon-changes_LIBS   := control offload
 daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp
 TESTS += daemon-fabric

@@ -16,27 +16,10 @@
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/tables/bench.h"
 
 struct steps_rig steps;
-
-static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void record(const char *format, ...)
-{
-    size_t used = strlen(steps.told);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(steps.told + used, sizeof(steps.told) - used, format, arguments);
-    va_end(arguments);
-}
-
-void steps_expect(const char *told)
-{
-    assert_string_equal(steps.told, told);
-    steps.told[0] = 0;
-}
 
 static int result(int error, const char *text, struct by_problem *problem)
 {
@@ -350,6 +333,7 @@ void steps_open(void)
     struct by_daemon *daemon = &steps.daemon;
 
     memset(&steps, 0, sizeof(steps));
+    record_clear();
     daemon->topology = bench_topology("h0 x0* x1* x2*", "h0-x0 x0-x1 x1-x2");
     daemon->work = (struct by_daemon_work *)&steps;
     daemon->recover = (struct by_recover *)&steps;
@@ -441,7 +425,7 @@ struct by_change *steps_plan(bool repair)
 
 void steps_push(struct by_change *change)
 {
-    steps.told[0] = 0;
+    record_clear();
     by_change_push(&steps.daemon, change, steps_pushed);
     steps_work();
 }

@@ -27,14 +27,11 @@ extern struct steps_rig {
     bool is_settled, may_follow, skips_record;
     uint64_t clock; /* of push ids */
     struct by_fabric_text ahead;
-    char told[4096]; /* since the last check, a line each */
 } steps;
 
 void steps_open(void);
 /* Frees the change, too. */
 void steps_close(struct by_change *change);
-/* Requires these lines since the last call. */
-void steps_expect(const char *told);
 struct by_job_tables *steps_tables(uint16_t gen);
 /* Plans a change of job 2, with all that follows. */
 struct by_change *steps_plan(bool repair);

@@ -63,7 +63,7 @@ void store_close(void)
     by_topology_free(store.topology);
 }
 
-/* Tables of an allreduce, and of a broadcast if the job wants one. */
+/* Tables of an allreduce, and of a broadcast if the job requests one. */
 static struct by_job_tables *make_tables(const struct by_job *job, uint16_t gen)
 {
     struct by_job_tables *tables = by_alloc(1, sizeof(*tables));

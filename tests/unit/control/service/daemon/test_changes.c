@@ -14,6 +14,7 @@
 #include "control/base/alloc.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
+#include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/service/daemon/steps.h"
 
 static void a_change_has_the_jobs_with_tables_and_all_that_is_lost(void **state)
@@ -74,8 +75,8 @@ static void a_job_is_planned_and_admitted_beside_the_others(void **state)
     (void)state;
     steps_open();
     change = steps_plan(false);
-    steps_expect("plan 2 as 31 window 64\nlower 2 window 64\nadmit 2 as 31 beside 7 as 22\n"
-                 "images of 2 as 31 window 64 share 0 7 as 22 window 64 share 2\nplanned\n");
+    record_expect("plan 2 as 31 window 64\nlower 2 window 64\nadmit 2 as 31 beside 7 as 22\n"
+                  "images of 2 as 31 window 64 share 0 7 as 22 window 64 share 2\nplanned\n");
     assert_true(change->recorded);
     assert_int_equal(change->jobs[0].tables->secret[15], 0x5a);
     for (uint32_t n = 0; n < NODES; n++) {
@@ -87,13 +88,13 @@ static void a_job_is_planned_and_admitted_beside_the_others(void **state)
     steps.reserve_error = BY_EIO; /* then hosts get the tables after the push */
     steps.jobs[0].ahead = (struct by_ahead_plans *)&steps;
     change = steps_plan(true);
-    steps_expect(
+    record_expect(
         "plan 2 as 32 window 64 from 20 in advance\nlower 2 window 64\nadmit 2 as 32 beside 7 as 22\n"
         "images of 2 as 32 window 64 share 0 7 as 22 window 64 share 2\nplanned\n");
     assert_true(!change->recorded && change->error == 0);
     by_change_free(change);
     change = steps_plan(false); /* a plan for a loss is none for the whole fabric */
-    assert_non_null(strstr(steps.told, "plan 2 as 33 window 64\n"));
+    assert_non_null(strstr(recorded, "plan 2 as 33 window 64\n"));
     steps_close(change);
 }
 
@@ -107,20 +108,20 @@ static void the_window_is_that_of_before_or_as_asked_or_the_budget_of_a_communic
     steps.jobs[0].tables = NULL;
     steps.jobs[0].spec.window = 128;
     change = steps_plan(false);
-    assert_non_null(strstr(steps.told, "plan 2 as 31 window 128\n"));
-    assert_null(strstr(steps.told, "budget"));
+    assert_non_null(strstr(recorded, "plan 2 as 31 window 128\n"));
+    assert_null(strstr(recorded, "budget"));
     by_change_free(change);
-    steps.told[0] = 0;
+    record_clear();
     steps.jobs[0].spec.is_group = true;
     steps.budget = 32;
     change = steps_plan(false);
-    assert_non_null(strstr(steps.told, "budget beside 7\nplan 2 as 32 window 32\n"));
+    assert_non_null(strstr(recorded, "budget beside 7\nplan 2 as 32 window 32\n"));
     by_change_free(change);
-    steps.told[0] = 0;
+    record_clear();
     steps.jobs[0].tables = steps_tables(32); /* later ones keep it */
     change = steps_plan(false);
-    assert_non_null(strstr(steps.told, "plan 2 as 33 window 64\n"));
-    assert_null(strstr(steps.told, "budget"));
+    assert_non_null(strstr(recorded, "plan 2 as 33 window 64\n"));
+    assert_null(strstr(recorded, "budget"));
     steps_close(change);
 }
 
@@ -201,7 +202,7 @@ static void what_fails_of_one_job_is_its_error_and_it_is_in_no_image(void **stat
         assert_string_equal(change->jobs[0].problem.text, cases[i].text);
         assert_null(change->jobs[0].tables);
         assert_int_equal(change->error, 0);
-        assert_non_null(strstr(steps.told, "images of 7 as 22 window 64 share 2\nplanned\n"));
+        assert_non_null(strstr(recorded, "images of 7 as 22 window 64 share 2\nplanned\n"));
         steps_close(change);
     }
 }
@@ -218,7 +219,7 @@ static void a_plan_that_gives_way_or_images_that_fail_end_the_change(void **stat
     by_change_touch(change, &steps.jobs[2], false);
     by_change_plan(&steps.daemon, change, steps_planned);
     steps_work();
-    steps_expect("plan 2 as 31 window 64\nplanned EABORTED\n");
+    record_expect("plan 2 as 31 window 64\nplanned EABORTED\n");
     assert_false(change->recorded);
     by_change_free(change);
     steps.plan_error = 0;
@@ -240,7 +241,7 @@ static void switches_that_are_up_and_have_another_table_get_theirs(void **state)
     steps.switches[0].hello.table_hash = change->images[X0].hash; /* it has it already */
     steps.switches[2].state = BY_SWITCH_DOWN;
     steps_push(change);
-    steps_expect("push with a record to x1\nbegin\npushed\ntell pushed\nfinish done settled\n");
+    record_expect("push with a record to x1\nbegin\npushed\ntell pushed\nfinish done settled\n");
     assert_true(by_change_has_target(change, X1) && !by_change_has_target(change, X0) &&
                 !by_change_has_target(change, X2));
     for (uint32_t n = X0; n < NODES; n++)
@@ -262,10 +263,10 @@ static void a_push_without_switches_is_recorded_alone(void **state)
     steps.may_follow = true;
     change = steps_plan(true);
     steps_push(change);
-    steps_expect("begin\npushed\ntell pushed\nfinish done settled\n");
+    record_expect("begin\npushed\ntell pushed\nfinish done settled\n");
     steps.begin_error = BY_EIO;
     steps_push(change);
-    steps_expect("begin\npushed EIO\ntell EIO\n");
+    record_expect("begin\npushed EIO\ntell EIO\n");
     assert_string_equal(change->problem.text, "no store");
     assert_true(steps.daemon.counts.pushes == 2 && steps.daemon.counts.push_errors == 1);
     steps_close(change);
@@ -282,12 +283,12 @@ static void a_push_after_one_that_is_open_is_recorded_first(void **state)
     steps.may_follow = true;
     change = steps_plan(true);
     steps_push(change);
-    steps_expect("begin\npush to x0 x1 x2\npushed\ntell pushed\nfinish done settled\n");
+    record_expect("begin\npush to x0 x1 x2\npushed\ntell pushed\nfinish done settled\n");
     steps.begin_error = BY_EIO;
     for (unsigned i = 0; i < 3; i++)
         steps.switches[i].hello.table_hash = 1;
     steps_push(change);
-    steps_expect("begin\npushed EIO\ntell EIO\n"); /* nothing is recorded of its end */
+    record_expect("begin\npushed EIO\ntell EIO\n"); /* nothing is recorded of its end */
     steps_close(change);
 }
 
@@ -317,7 +318,7 @@ static void a_push_that_fails_is_settled(void **state)
         steps_push(change);
         snprintf(text, sizeof(text), "push with a record to x0 x1 x2\nbegin\nsettle x0 x1 x2\n%s",
                  cases[i].told);
-        steps_expect(text);
+        record_expect(text);
         assert_true(steps.switches[0].hello.table_hash == (cases[i].error == 0 ? 900 + X0 : 0));
         if (cases[i].error != 0)
             assert_string_equal(change->problem.text, "x1 does not answer");
@@ -334,12 +335,12 @@ static void a_push_that_is_not_recorded_leaves_no_record(void **state)
     steps.begin_error = BY_EIO;
     change = steps_plan(false);
     steps_push(change);
-    steps_expect("push with a record to x0 x1 x2\nbegin\npushed EIO\ntell EIO\n");
+    record_expect("push with a record to x0 x1 x2\nbegin\npushed EIO\ntell EIO\n");
     steps.begin_error = 0;
     steps.skips_record = true; /* no switch validated it */
     steps.push_error = BY_EIO;
     steps_push(change);
-    steps_expect("push with a record to x0 x1 x2\npushed EIO\ntell EIO\n");
+    record_expect("push with a record to x0 x1 x2\npushed EIO\ntell EIO\n");
     steps_close(change);
 }
 
@@ -353,24 +354,24 @@ static void a_repair_is_recorded_after_its_push(void **state)
     steps.reserve_error = BY_EIO;
     change = steps_plan(true);
     steps_push(change);
-    steps_expect("push with a record to x0 x1 x2\nwrite\npushed\ntell pushed\ncommit\n");
+    record_expect("push with a record to x0 x1 x2\nwrite\npushed\ntell pushed\ncommit\n");
     assert_false(change->recorded); /* not durable when hosts could get their tables */
     steps.push_error = BY_EIO;
     for (unsigned i = 0; i < 3; i++)
         steps.switches[i].hello.table_hash = 1;
     steps_push(change);
-    steps_expect("push with a record to x0 x1 x2\nwrite\nsettle x0 x1 x2\ndiscard\npushed EIO\ntell EIO\n");
+    record_expect("push with a record to x0 x1 x2\nwrite\nsettle x0 x1 x2\ndiscard\npushed EIO\ntell EIO\n");
     steps.settled = BY_PUSH_FORWARD;
     steps_push(change);
-    steps_expect("push with a record to x0 x1 x2\nwrite\nsettle x0 x1 x2\npushed\ntell pushed\ncommit\n");
+    record_expect("push with a record to x0 x1 x2\nwrite\nsettle x0 x1 x2\npushed\ntell pushed\ncommit\n");
     steps.write_error = BY_EIO;
     for (unsigned i = 0; i < 3; i++)
         steps.switches[i].hello.table_hash = 1;
     steps_push(change);
-    steps_expect("push with a record to x0 x1 x2\nwrite\npushed EIO\ntell EIO\n");
+    record_expect("push with a record to x0 x1 x2\nwrite\npushed EIO\ntell EIO\n");
     steps.may_follow = false;
     steps_push(change);
-    assert_non_null(strstr(steps.told, "begin\n"));
+    assert_non_null(strstr(recorded, "begin\n"));
     assert_true(change->recorded);
     steps_close(change);
 }
@@ -423,7 +424,7 @@ static void a_plan_gives_way_and_a_push_does_not(void **state)
     change = by_change_new(&steps.daemon);
     by_change_yield(change);
     assert_true(is_stopped(change) && !is_stopped(change));
-    by_change_stop(change); /* the plans; a push later begins anew */
+    by_change_stop(change); /* stops planning; the next push plans again */
     by_change_plan(&steps.daemon, change, steps_planned);
     steps_work();
     steps_push(change);

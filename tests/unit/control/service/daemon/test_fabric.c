@@ -41,7 +41,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Loses parts (by bit) and asks for the rest. Returns the text of the error, "" without one. */
+/* Loses parts (by bit) and requests the rest. Returns the text of the error, "" without one. */
 static const char *lose(unsigned nodes, unsigned links, struct by_topology **part)
 {
     static struct by_problem problem;

@@ -17,32 +17,14 @@
 #include "control/service/daemon/latency.h"
 #include "control/service/daemon/news.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/record.h"
 
 static struct {
     struct by_daemon daemon;
     struct by_change *change;       /* under way */
     by_change_fn *planned, *pushed; /* what it waits for */
     uint32_t changes;               /* that exist */
-    char told[8192];                /* since the last check, a line each */
 } rig;
-
-static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void record(const char *format, ...)
-{
-    size_t used = strlen(rig.told);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(rig.told + used, sizeof(rig.told) - used, format, arguments);
-    va_end(arguments);
-}
-
-static void expect(const char *told)
-{
-    assert_string_equal(rig.told, told);
-    rig.told[0] = 0;
-}
 
 /* ---- the other parts ---- */
 
@@ -171,6 +153,7 @@ void by_change_free(struct by_change *change)
 static void open_rig(void)
 {
     memset(&rig, 0, sizeof(rig));
+    record_clear();
     rig.daemon.requests = by_jobs_open();
 }
 
@@ -223,7 +206,7 @@ static struct by_job *run(uint16_t job)
     create((struct by_job_spec){.job = job}, "");
     planned(0, "");
     pushed(0, "");
-    rig.told[0] = 0;
+    record_clear();
     return by_jobs_find(&rig.daemon, job);
 }
 
@@ -237,22 +220,22 @@ static void a_job_runs_when_its_tables_are_on_the_switches(void **state)
     open_rig();
     rig.daemon.gen_seen[5] = 16;
     create((struct by_job_spec){.job = 5, .window = 8}, "a");
-    expect("touch 5, generation 17\nplan\n");
+    record_expect("touch 5, generation 17\nplan\n");
     job = by_jobs_find(&rig.daemon, 5);
     assert_true(job->state == BY_JOB_STARTING && !job->is_seen && job->spec.member != NULL);
     planned(0, "");
-    expect("push\n");
+    record_expect("push\n");
     assert_int_equal(job->state, BY_JOB_STARTING);
     pushed(0, "");
-    expect("adopt\ngood: job 5 runs, generation 17: a smaller window\nreply a: done with the job \n");
+    record_expect("adopt\ngood: job 5 runs, generation 17: a smaller window\nreply a: done with the job \n");
     assert_int_equal(job->state, BY_JOB_RUNNING);
     assert_null(rig.daemon.change);
     create((struct by_job_spec){.job = 2, .is_group = true}, "b");
-    expect("touch 2, generation 1\nplan\n");
+    record_expect("touch 2, generation 1\nplan\n");
     assert_true(by_jobs_find(&rig.daemon, 2)->is_seen);
     planned(0, "");
     pushed(0, "");
-    expect("push\nadopt\ngood: job 2 runs, generation 1\nreply b: done with the job \n");
+    record_expect("push\nadopt\ngood: job 2 runs, generation 1\nreply b: done with the job \n");
     close_rig();
 }
 
@@ -264,16 +247,17 @@ static void a_job_that_cannot_be_made_is_gone_and_its_generation_is_used_up(void
     by_change_find(rig.change, 5)->error = BY_ELIMIT;
     snprintf(by_change_find(rig.change, 5)->problem.text, 40, "job 5: no slots");
     planned(BY_EIO, "not this");
-    expect("touch 5, generation 1\nplan\nbad: job 5: no slots\nreply a: ELIMIT job 5: no slots\n");
+    record_expect("touch 5, generation 1\nplan\nbad: job 5: no slots\nreply a: ELIMIT job 5: no slots\n");
     assert_null(by_jobs_find(&rig.daemon, 5));
     assert_null(rig.daemon.change);
     create((struct by_job_spec){.job = 5}, "b");
     planned(BY_EIO, "no images");
-    expect("touch 5, generation 2\nplan\nbad: no images\nreply b: EIO no images\n");
+    record_expect("touch 5, generation 2\nplan\nbad: no images\nreply b: EIO no images\n");
     create((struct by_job_spec){.job = 5}, "c");
     planned(0, "");
     pushed(BY_EIO, "x0 does not answer");
-    expect("touch 5, generation 3\nplan\npush\nbad: x0 does not answer\nreply c: EIO x0 does not answer\n");
+    record_expect(
+        "touch 5, generation 3\nplan\npush\nbad: x0 does not answer\nreply c: EIO x0 does not answer\n");
     assert_int_equal(rig.daemon.job_count, 0);
     close_rig();
 }
@@ -287,11 +271,11 @@ static void a_job_has_ended_when_no_switch_has_its_tables(void **state)
     job = run(4);
     job->gen_last = 12;
     end(4, "a");
-    expect("leave 4\nplan\n");
+    record_expect("leave 4\nplan\n");
     assert_int_equal(job->state, BY_JOB_ENDING);
     planned(0, "");
     pushed(0, "");
-    expect("push\nadopt\nplain: job 4 has ended\nreply a: done \n");
+    record_expect("push\nadopt\nplain: job 4 has ended\nreply a: done \n");
     assert_null(by_jobs_find(&rig.daemon, 4));
     assert_int_equal(rig.daemon.gen_seen[4], 12);
     assert_null(rig.daemon.change);
@@ -308,7 +292,7 @@ static void a_job_whose_end_fails_goes_on_as_it_was(void **state)
     assert_false(job->is_kept);
     end(4, "a");
     planned(BY_EIO, "no images");
-    expect("leave 4\nplan\nbad: no images\nreply a: EIO with the job no images\n");
+    record_expect("leave 4\nplan\nbad: no images\nreply a: EIO with the job no images\n");
     assert_true(job->state == BY_JOB_RUNNING && job->is_kept);
     job->state = BY_JOB_FAILED;
     job->is_kept = false;
@@ -316,7 +300,7 @@ static void a_job_whose_end_fails_goes_on_as_it_was(void **state)
     assert_int_equal(job->state, BY_JOB_ENDING);
     planned(0, "");
     pushed(BY_EIO, "no store");
-    expect("leave 4\nplan\npush\nbad: no store\nreply b: EIO with the job no store\n");
+    record_expect("leave 4\nplan\npush\nbad: no store\nreply b: EIO with the job no store\n");
     assert_true(job->state == BY_JOB_FAILED && job->is_kept);
     close_rig();
 }
@@ -329,30 +313,30 @@ static void requests_are_served_one_after_another(void **state)
     create((struct by_job_spec){.job = 2}, "b");
     end(1, "c");
     end(9, "d");
-    expect("touch 1, generation 1\nplan\n");
+    record_expect("touch 1, generation 1\nplan\n");
     by_jobs_step(&rig.daemon); /* not beside another change */
-    expect("");
+    record_expect("");
     planned(0, "");
     pushed(0, "");
-    rig.told[0] = 0;
+    record_clear();
     rig.daemon.start = (struct by_start *)&rig; /* nor before it leads */
     by_jobs_step(&rig.daemon);
-    expect("");
+    record_expect("");
     rig.daemon.start = NULL;
     by_jobs_step(&rig.daemon);
-    expect("touch 2, generation 1\nplan\n");
+    record_expect("touch 2, generation 1\nplan\n");
     planned(0, "");
     pushed(0, "");
-    rig.told[0] = 0;
+    record_clear();
     by_jobs_step(&rig.daemon);
-    expect("leave 1\nplan\n");
+    record_expect("leave 1\nplan\n");
     planned(0, "");
     pushed(0, "");
-    rig.told[0] = 0;
+    record_clear();
     by_jobs_step(&rig.daemon);
-    expect("bad: there is no job 9\nreply d: ENOENT there is no job 9\n");
+    record_expect("bad: there is no job 9\nreply d: ENOENT there is no job 9\n");
     by_jobs_step(&rig.daemon);
-    expect("");
+    record_expect("");
     close_rig();
 }
 
@@ -362,18 +346,18 @@ static void what_cannot_be_served_is_refused_with_the_remedy(void **state)
     open_rig();
     run(7);
     create((struct by_job_spec){.job = 7}, "a");
-    expect("bad: job 7 exists already: end it first, or choose another number\n"
-           "reply a: EEXIST job 7 exists already: end it first, or choose another number\n");
+    record_expect("bad: job 7 exists already: end it first, or choose another number\n"
+                  "reply a: EEXIST job 7 exists already: end it first, or choose another number\n");
     for (uint16_t i = 1; i < BY_DAEMON_JOBS_MAX; i++)
         run((uint16_t)(100 + i));
     assert_int_equal(rig.daemon.job_count, BY_DAEMON_JOBS_MAX);
     create((struct by_job_spec){.job = 8}, "b");
-    expect("bad: job 8: the limit of jobs is reached: end one first\n"
-           "reply b: ELIMIT job 8: the limit of jobs is reached: end one first\n");
+    record_expect("bad: job 8: the limit of jobs is reached: end one first\n"
+                  "reply b: ELIMIT job 8: the limit of jobs is reached: end one first\n");
     end(7, "c"); /* with all the others behind it */
     planned(0, "");
     pushed(0, "");
-    rig.told[0] = 0;
+    record_clear();
     assert_int_equal(rig.daemon.job_count, BY_DAEMON_JOBS_MAX - 1);
     for (uint32_t i = 0; i < rig.daemon.job_count; i++)
         assert_int_equal(rig.daemon.jobs[i]->spec.job, 101 + i);
@@ -389,16 +373,16 @@ static void the_queue_has_a_limit(void **state)
     create((struct by_job_spec){.job = 1}, "a"); /* is under way, and not in the queue */
     for (uint32_t i = 0; i < BY_JOBS_REQUESTS_MAX; i++)
         end(1, "");
-    rig.told[0] = 0;
+    record_clear();
     create((struct by_job_spec){.job = 2}, "b");
     snprintf(text, sizeof(text), "%u requests for jobs are waiting, the limit of banyand: repeat it later",
              BY_JOBS_REQUESTS_MAX);
-    assert_non_null(strstr(rig.told, text));
-    assert_non_null(strstr(rig.told, "reply b: EBUSY "));
+    assert_non_null(strstr(recorded, text));
+    assert_non_null(strstr(recorded, "reply b: EBUSY "));
     /* With a full queue a request that gave way to a recovery is not repeated. */
-    rig.told[0] = 0;
+    record_clear();
     planned(BY_EABORTED, "a recovery");
-    expect("bad: a recovery\nreply a: EABORTED a recovery\n");
+    record_expect("bad: a recovery\nreply a: EABORTED a recovery\n");
     close_rig();
 }
 
@@ -410,7 +394,7 @@ static void a_request_without_a_number_gets_the_lowest_free_one(void **state)
     run(2);
     run(4);
     create((struct by_job_spec){.job = 0}, "a");
-    expect("touch 3, generation 1\nplan\n");
+    record_expect("touch 3, generation 1\nplan\n");
     end(5, "");                                  /* an end takes no number */
     create((struct by_job_spec){.job = 0}, "b"); /* 5 */
     create((struct by_job_spec){.job = 0}, "c"); /* 6, as 5 is requested */
@@ -433,33 +417,34 @@ static void requests_that_give_way_to_a_recovery_are_the_next(void **state)
     open_rig();
     create((struct by_job_spec){.job = 1, .window = 3}, "a");
     create((struct by_job_spec){.job = 2}, "b");
-    rig.told[0] = 0;
+    record_clear();
     planned(BY_EABORTED, "a recovery");
-    expect("");
+    record_expect("");
     assert_null(rig.daemon.change);
     assert_int_equal(rig.daemon.job_count, 0);
     by_jobs_step(&rig.daemon);
-    expect("touch 1, generation 2\nplan\n");
+    record_expect("touch 1, generation 2\nplan\n");
     job = by_jobs_find(&rig.daemon, 1);
     assert_true(job->spec.member != NULL && job->spec.window == 3);
     planned(0, "");
     pushed(0, "");
-    expect("push\nadopt\ngood: job 1 runs, generation 2: a smaller window\nreply a: done with the job \n");
+    record_expect(
+        "push\nadopt\ngood: job 1 runs, generation 2: a smaller window\nreply a: done with the job \n");
     by_jobs_step(&rig.daemon);
-    expect("touch 2, generation 1\nplan\n");
+    record_expect("touch 2, generation 1\nplan\n");
     planned(0, "");
     pushed(0, "");
     end(1, "c");
-    rig.told[0] = 0;
+    record_clear();
     planned(BY_EABORTED, "a recovery");
-    expect("");
+    record_expect("");
     assert_true(job->state == BY_JOB_RUNNING && rig.daemon.change == NULL);
     by_jobs_step(&rig.daemon);
-    expect("leave 1\nplan\n");
+    record_expect("leave 1\nplan\n");
     assert_int_equal(job->state, BY_JOB_ENDING);
     rig.daemon.ending = true; /* then no recovery follows */
     planned(BY_EABORTED, "the end");
-    expect("bad: the end\nreply c: EABORTED with the job the end\n");
+    record_expect("bad: the end\nreply c: EABORTED with the job the end\n");
     close_rig();
 }
 
@@ -510,41 +495,42 @@ static void a_switch_with_a_wrong_table_gets_the_right_one_again(void **state)
         devices[i].image.hash = 0x34;
     }
     by_jobs_step(&rig.daemon);
-    expect("");
+    record_expect("");
     devices[1].stray_beats = 3;
     devices[1].state = BY_SWITCH_DOWN;
     by_jobs_step(&rig.daemon);
-    expect("");
+    record_expect("");
     devices[1].state = BY_SWITCH_UP;
     devices[1].hello.table_hash = 0x34; /* the push brought it, and no answer has shown it yet */
     by_jobs_step(&rig.daemon);
-    expect("");
+    record_expect("");
     devices[1].hello.table_hash = 0x12;
     by_jobs_step(&rig.daemon);
-    expect("said: switch x1 has table 0000000000000012 instead of 0000000000000034: pushing the right one "
-           "again\nkeep bad: switch x1 has a wrong table: pushing the right one again\nplan\n");
+    record_expect(
+        "said: switch x1 has table 0000000000000012 instead of 0000000000000034: pushing the right one "
+        "again\nkeep bad: switch x1 has a wrong table: pushing the right one again\nplan\n");
     assert_true(devices[1].stray_beats == 0 && devices[0].stray_beats == 2);
     planned(0, "");
-    expect("push\n");
+    record_expect("push\n");
     pushed(0, "");
-    expect("adopt\n");
+    record_expect("adopt\n");
     assert_null(rig.daemon.change);
     devices[0].stray_beats = 3;
     by_jobs_step(&rig.daemon);
-    rig.told[0] = 0;
+    record_clear();
     planned(BY_EIO, "no images");
-    expect("said: cannot restore tables: no images\n");
+    record_expect("said: cannot restore tables: no images\n");
     assert_null(rig.daemon.change);
     devices[0].stray_beats = 3;
     by_jobs_step(&rig.daemon);
     planned(0, "");
-    rig.told[0] = 0;
+    record_clear();
     pushed(BY_EIO, "x0 does not answer");
-    expect("said: cannot restore tables: x0 does not answer\n");
+    record_expect("said: cannot restore tables: x0 does not answer\n");
     assert_null(rig.daemon.change);
     devices[0].stray_beats = 3;
     create((struct by_job_spec){.job = 1}, "a"); /* requests come first, and bring it as well */
-    expect("touch 1, generation 1\nplan\n");
+    record_expect("touch 1, generation 1\nplan\n");
     close_rig();
 }
 

@@ -1,5 +1,5 @@
 /* The election of a leader and the renewal of its lease, with an etcd, a clock and a thread that
- * the test plays. */
+ * the test simulates. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,6 +19,7 @@
 #include "control/service/daemon/say.h"
 #include "offload/base/errors.h"
 #include "offload/linux/notify.h"
+#include "tests/unit/control/service/daemon/record.h"
 
 enum { CLIENTS = 2 };
 
@@ -43,26 +44,7 @@ static struct {
     void *(*run)(void *);
     void *argument;
     int see_error;
-    char told[4096]; /* since the last check, a line each */
 } rig;
-
-static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void record(const char *format, ...)
-{
-    size_t used = strlen(rig.told);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(rig.told + used, sizeof(rig.told) - used, format, arguments);
-    va_end(arguments);
-}
-
-static void expect(const char *told)
-{
-    assert_string_equal(rig.told, told);
-    rig.told[0] = 0;
-}
 
 /* ---- etcd ---- */
 
@@ -249,7 +231,7 @@ void by_daemon_say(const char *format, ...)
 static int see(void *context, const char *leader, const char *text, struct by_problem *problem)
 {
     assert_ptr_equal(context, &rig);
-    record("see %s: %s\n", leader != NULL ? leader : "nobody", text);
+    record("see %s: %s\n", leader != NULL ? leader : "no leader", text);
     return result(rig.see_error, "no server", problem);
 }
 
@@ -270,6 +252,7 @@ static void open_rig(void)
     struct by_problem problem = {0};
 
     memset(&rig, 0, sizeof(rig));
+    record_clear();
     rig.descriptors = count_descriptors();
     rig.granted = 41;
     rig.left_s = 2;
@@ -280,9 +263,9 @@ static void open_rig(void)
 
 static void close_rig(const char *told)
 {
-    rig.told[0] = 0;
+    record_clear();
     by_lead_close(rig.lead);
-    expect(told);
+    record_expect(told);
     assert_false(rig.clients[0].open || rig.clients[1].open);
     assert_int_equal(count_descriptors(), rig.descriptors);
 }
@@ -307,7 +290,7 @@ static void lead_and_renew(unsigned last)
 
     open_rig();
     assert_int_equal(await(&problem), 0);
-    rig.told[0] = 0;
+    record_clear();
     rig.pauses = 0;
     rig.last = last;
 }
@@ -323,7 +306,7 @@ static void without_a_leader_this_process_becomes_it(void **state)
     (void)state;
     open_rig();
     assert_int_equal(await(&problem), 0);
-    expect("survey\ngrant 2 s\ncreate with lease 41\nwait 0\nnotify STATUS=leads\n");
+    record_expect("survey\ngrant 2 s\ncreate with lease 41\nwait 0\nnotify STATUS=leads\n");
     snprintf(value, sizeof(value),
              "banyand on nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnm, process %ld, ",
              (long)getpid());
@@ -355,7 +338,7 @@ static void another_leader_is_told_once_and_followed_when_it_ends(void **state)
     snprintf(rig.leader, sizeof(rig.leader), "banyand on b");
     rig.after = leave_the_lead;
     assert_int_equal(await(&problem), 0);
-    expect(
+    record_expect(
         "survey\nsaid: banyand on b leads: this one takes over when that one ends\n"
         "notify STATUS=banyand on b leads: this one takes over when that one ends\n"
         "see banyand on b: banyand on b leads: this one takes over when that one ends\nnotify READY=1\n"
@@ -374,7 +357,7 @@ static void a_leader_without_a_name_is_another_one(void **state)
     rig.leader[0] = '?'; /* the key has no value, or none that can be read */
     rig.last = 1;
     assert_int_equal(await(&problem), BY_EABORTED);
-    assert_non_null(strstr(rig.told,
+    assert_non_null(strstr(recorded,
                            "see another banyand: another banyand leads: this one takes over when that "
                            "one ends\n"));
     close_rig("");
@@ -415,16 +398,17 @@ static void an_etcd_that_does_not_answer_is_told_once(void **state)
     rig.after = come_back;
     rig.last = 5;
     assert_int_equal(await(&problem), BY_EABORTED);
-    expect("survey\nsaid: no member answers\nnotify STATUS=no member answers\nsee nobody: no member answers\n"
-           "wait 100\nsurvey\nsee nobody: no member answers\nwait 100\n"
-           "survey\nsaid: banyand on b leads: this one takes over when that one ends\n"
-           "notify STATUS=banyand on b leads: this one takes over when that one ends\n"
-           "see banyand on b: banyand on b leads: this one takes over when that one ends\nnotify READY=1\n"
-           "wait 100\nsaid: etcd does not answer\nnotify STATUS=etcd does not answer\n"
-           "see nobody: etcd does not answer\nwait 100\n"
-           "said: banyand on b leads: this one takes over when that one ends\n"
-           "notify STATUS=banyand on b leads: this one takes over when that one ends\n"
-           "see banyand on b: banyand on b leads: this one takes over when that one ends\nwait 100\n");
+    record_expect(
+        "survey\nsaid: no member answers\nnotify STATUS=no member answers\nsee no leader: no member answers\n"
+        "wait 100\nsurvey\nsee no leader: no member answers\nwait 100\n"
+        "survey\nsaid: banyand on b leads: this one takes over when that one ends\n"
+        "notify STATUS=banyand on b leads: this one takes over when that one ends\n"
+        "see banyand on b: banyand on b leads: this one takes over when that one ends\nnotify READY=1\n"
+        "wait 100\nsaid: etcd does not answer\nnotify STATUS=etcd does not answer\n"
+        "see no leader: etcd does not answer\nwait 100\n"
+        "said: banyand on b leads: this one takes over when that one ends\n"
+        "notify STATUS=banyand on b leads: this one takes over when that one ends\n"
+        "see banyand on b: banyand on b leads: this one takes over when that one ends\nwait 100\n");
     close_rig("");
 }
 
@@ -462,23 +446,24 @@ static void a_creation_that_fails_is_tried_again(void **state)
     rig.grant_error = BY_EIO;
     rig.after = answer_again;
     assert_int_equal(await(&problem), 0);
-    expect("survey\ngrant 2 s\nsaid: no lease\nnotify STATUS=no lease\nsee nobody: no lease\nwait 100\n"
-           "grant 2 s\ncreate with lease 41\nwait 0\nnotify STATUS=leads\n");
+    record_expect(
+        "survey\ngrant 2 s\nsaid: no lease\nnotify STATUS=no lease\nsee no leader: no lease\nwait 100\n"
+        "grant 2 s\ncreate with lease 41\nwait 0\nnotify STATUS=leads\n");
     close_rig("join\nrevoke 41\n");
     open_rig();
     rig.granted = 0;
     rig.after = answer_again;
     assert_int_equal(await(&problem), 0);
-    expect("survey\ngrant 2 s\nsaid: etcd grants no lease\nnotify STATUS=etcd grants no lease\n"
-           "see nobody: etcd grants no lease\nwait 100\ngrant 2 s\ncreate with lease 1\nwait 0\n"
-           "notify STATUS=leads\n");
+    record_expect("survey\ngrant 2 s\nsaid: etcd grants no lease\nnotify STATUS=etcd grants no lease\n"
+                  "see no leader: etcd grants no lease\nwait 100\ngrant 2 s\ncreate with lease 1\nwait 0\n"
+                  "notify STATUS=leads\n");
     close_rig("join\nrevoke 1\n");
     open_rig(); /* its answer was lost, and the next look shows it */
     rig.put_error = BY_EIO;
     assert_int_equal(await(&problem), 0);
-    expect("survey\ngrant 2 s\ncreate with lease 41\nsaid: the answer is lost\n"
-           "notify STATUS=the answer is lost\nsee nobody: the answer is lost\nwait 100\n"
-           "notify STATUS=leads\n");
+    record_expect("survey\ngrant 2 s\ncreate with lease 41\nsaid: the answer is lost\n"
+                  "notify STATUS=the answer is lost\nsee no leader: the answer is lost\nwait 100\n"
+                  "notify STATUS=leads\n");
     close_rig("join\nrevoke 41\n");
 }
 
@@ -487,7 +472,7 @@ static void a_leader_renews_its_lease_until_it_ends(void **state)
     (void)state;
     lead_and_renew(3);
     rig.run(rig.argument);
-    expect("wait 400\nrenew 41\nwait 400\nrenew 41\nwait 400\n");
+    record_expect("wait 400\nrenew 41\nwait 400\nrenew 41\nwait 400\n");
     assert_false(is_lost());
     close_rig("join\nrevoke 41\n");
 }
@@ -503,8 +488,9 @@ static void a_leader_goes_on_while_etcd_does_not_answer(void **state)
     lead_and_renew(5);
     rig.after = be_silent_for_a_while;
     rig.run(rig.argument);
-    expect("wait 400\nrenew 41\nsaid: --store: etcd does not answer\nwait 400\nrenew 41\nwait 400\nrenew 41\n"
-           "said: --store: etcd answers again\nwait 400\nrenew 41\nwait 400\n");
+    record_expect(
+        "wait 400\nrenew 41\nsaid: --store: etcd does not answer\nwait 400\nrenew 41\nwait 400\nrenew 41\n"
+        "said: --store: etcd answers again\nwait 400\nrenew 41\nwait 400\n");
     assert_false(is_lost());
     close_rig("join\nrevoke 41\n");
 }
@@ -515,7 +501,7 @@ static void an_expired_lease_is_the_end_of_the_lead(void **state)
     lead_and_renew(9);
     rig.left_s = 0;
     rig.run(rig.argument);
-    expect("wait 400\nrenew 41\n");
+    record_expect("wait 400\nrenew 41\n");
     assert_true(is_lost());
     assert_string_equal(by_lead_text(rig.lead),
                         "the lease of the leadership has expired: this one follows now");
@@ -538,6 +524,7 @@ static void what_cannot_be_opened_leaves_nothing(void **state)
 
     (void)state;
     memset(&rig, 0, sizeof(rig));
+    record_clear();
     rig.open_error = BY_EINVAL;
     assert_int_equal(by_lead_open("etcd:http://a", "keys", &lead, &problem), BY_EINVAL);
     assert_string_equal(problem.text, "no client");

@@ -137,7 +137,7 @@ static void give(int fd, struct by_member_frame frame)
     say(fd, bytes, make(bytes, frame));
 }
 
-/* Says who it is; job 0: the only one with its node. */
+/* Sends the host's name and job; job 0: the only one with its node. */
 static int enter(const char *name, uint16_t job, uint16_t gen, uint64_t nonce)
 {
     int fd = join();
@@ -240,7 +240,7 @@ static void each_frame_of_a_rank_becomes_an_event(void **state)
                                        .gen = 5,
                                        .peer = 1,
                                        .data = (const uint8_t *)"hi",
-                                       .bytes = 2}); /* nobody is there */
+                                       .bytes = 2}); /* no such rank */
     reads(two, "");
     close(two);
     members_turn();
@@ -339,7 +339,7 @@ static void without_a_number_a_host_gets_its_only_job(void **state)
     close(one);
     members_turn();
     told[0] = 0;
-    job->spec.is_group = true; /* it is for the hosts of a communicator, which know its number */
+    job->spec.is_group = true; /* for the hosts of a communicator, which have its number */
     one = enter("h1", 0, 0, 8);
     expect("came 3.1 generation 0 number 8\n");
     close(one);
@@ -435,7 +435,7 @@ static void the_job_of_a_communicator_is_used_while_a_host_is_connected(void **s
     members_turn();
     members_turn();
     assert_false(job->is_used);
-    job->state = BY_JOB_ENDING; /* who waits for it uses it, too */
+    job->state = BY_JOB_ENDING; /* used while a request waits for it */
     one = enter("h0", 3, 0, 8);
     members_turn();
     assert_true(job->is_used);

@@ -1,5 +1,5 @@
-/* The driver of recovery: which frames carry which tables, when it plans, pushes and asks, and what
- * it tells. */
+/* The driver of recovery: which frames carry which tables, when it plans, pushes and asks, and its
+ * reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/drive.h"
+#include "tests/unit/control/service/daemon/record.h"
 
 static void ranks_get_the_tables_of_their_generation(void **state)
 {
@@ -22,13 +23,13 @@ static void ranks_get_the_tables_of_their_generation(void **state)
     drive.daemon.job_count = 2;
     assert_false(by_recovery_has_rank(&drive.daemon, 3, 1));
     drive_come(3, 1, 0);
-    drive_expect("WELCOME 3.1 generation 1 with table 1\n");
+    record_expect("WELCOME 3.1 generation 1 with table 1\n");
     drive_come(3, 0, 1); /* it has them */
-    drive_expect("WELCOME 3.0 generation 1\n");
+    record_expect("WELCOME 3.0 generation 1\n");
     drive_come(7, 0, 0);
-    drive_expect("WELCOME 7.0 generation 1 with table 1\n");
+    record_expect("WELCOME 7.0 generation 1 with table 1\n");
     drive_come(4, 0, 0); /* no such job */
-    drive_expect("");
+    record_expect("");
     assert_true(by_recovery_has_rank(&drive.daemon, 3, 1) && !by_recovery_has_rank(&drive.daemon, 7, 1) &&
                 !by_recovery_has_rank(&drive.daemon, 4, 0));
     drive_close();
@@ -42,32 +43,32 @@ static void a_fault_moves_all_ranks_and_the_times_are_told(void **state)
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_SUSPECTS, 3, 0, 1, 0);
     drive.daemon.now_ms += 60;
     drive_node_event(BY_EVENT_SWITCH_DOWN, X0);
-    drive_expect("switch x0 does not answer: planning again\ntimer 4000000\nno more plans in advance\n"
-                 "plan 3 as 2 again 7 as 2 again without x0\n");
+    record_expect("switch x0 does not answer: planning again\ntimer 4000000\nno more plans in advance\n"
+                  "plan 3 as 2 again 7 as 2 again without x0\n");
     assert_true(drive.jobs[0].state == BY_JOB_RECOVERING && drive.jobs[0].gen_last == 2);
     drive_planned(NULL);
-    drive_expect("FREEZE 3.0 generation 2 with table 2\nFREEZE 3.1 generation 2 with table 2\n"
-                 "FREEZE 7.0 generation 2 with table 2\nFREEZE 7.1 generation 2 with table 2\npush\n");
+    record_expect("FREEZE 3.0 generation 2 with table 2\nFREEZE 3.1 generation 2 with table 2\n"
+                  "FREEZE 7.0 generation 2 with table 2\nFREEZE 7.1 generation 2 with table 2\npush\n");
     drive_pushed(0);
-    drive_expect("GO 3.0 generation 2\nGO 3.1 generation 2\nGO 7.0 generation 2\nGO 7.1 generation 2\n");
+    record_expect("GO 3.0 generation 2\nGO 3.1 generation 2\nGO 7.0 generation 2\nGO 7.1 generation 2\n");
     assert_null(drive.daemon.change);
     drive_carried(7, 0, 2);
     drive.daemon.now_ms += 2;
     drive_carried(7, 1, 2);
-    drive_expect(
+    record_expect(
         "good: job 7 is in generation 2, 14 ms after the planning began (5 ms to hosts, 12 ms to switches; "
         "14 ms after the first report of a wait)\n");
     assert_true(drive.jobs[1].state == BY_JOB_RUNNING && drive.jobs[0].state == BY_JOB_RECOVERING);
     drive_carried(3, 0, 2);
     drive.daemon.now_ms += 3;
     drive_carried(3, 1, 2);
-    drive_expect(
+    record_expect(
         "good: job 3 is in generation 2, 17 ms after the planning began (5 ms to hosts, 12 ms to switches; "
         "77 ms after the first report of a wait)\n");
     drive_timer(4);
-    drive_expect("timer 0\n");
+    record_expect("timer 0\n");
     drive_timer(4); /* it may have expired already */
-    drive_expect("");
+    record_expect("");
     drive_close();
 }
 
@@ -80,20 +81,20 @@ static void only_the_jobs_that_use_a_part_are_planned_again(void **state)
     drive_run();
     drive.links[H1_X0].down = true;
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H1_X0});
-    drive_expect("link h1 - x0 is down: planning again\ntimer 4000000\nno more plans in advance\n"
-                 "plan 3 as 2 again without link 1\n");
+    record_expect("link h1 - x0 is down: planning again\ntimer 4000000\nno more plans in advance\n"
+                  "plan 3 as 2 again without link 1\n");
     assert_int_equal(drive.jobs[1].state, BY_JOB_RUNNING);
     drive_planned(NULL);
     drive_pushed(0);
     drive_carried(3, 0, 2);
     drive_carried(3, 1, 2);
-    drive.told[0] = 0;
+    record_clear();
     drive.links[H1_X0].down = false;
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_UP, .link = H1_X0});
-    drive_expect("link h1 - x0 is back; it will be used once it has been up for a while\n");
+    record_expect("link h1 - x0 is back; it will be used once it has been up for a while\n");
     drive_tick(2000);
-    drive_tick(0); /* the first one after the gap ends no wait */
-    assert_non_null(strstr(drive.told, "plan 3 as 3 7 as 2\n")); /* from the whole fabric, not by repair */
+    drive_tick(0);                                             /* the first one after the gap ends no wait */
+    assert_non_null(strstr(recorded, "plan 3 as 3 7 as 2\n")); /* from the whole fabric, not by repair */
     drive_close();
 }
 
@@ -105,16 +106,17 @@ static void no_rank_gets_tables_that_are_not_recorded(void **state)
     drive_run();
     drive.records = false;
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive.told[0] = 0;
+    record_clear();
     drive_planned(NULL);
-    drive_expect("push\n");
+    record_expect("push\n");
     drive.change->recorded = true; /* with the push */
     drive_timer(4);
-    drive_expect(
+    record_expect(
         "FREEZE 3.0 generation 2\nFREEZE 3.1 generation 2\nFREEZE 7.0 generation 2\nFREEZE 7.1 generation "
         "2\n");
-    drive_come(3, 0, 1); /* it asks for its table */
-    drive_expect("WELCOME 3.0 generation 1\nFREEZE 3.0 generation 2 with table 2\nFREEZE 3.1 generation 2\n");
+    drive_come(3, 0, 1); /* it requests its table */
+    record_expect(
+        "WELCOME 3.0 generation 1\nFREEZE 3.0 generation 2 with table 2\nFREEZE 3.1 generation 2\n");
     drive_close();
 }
 
@@ -127,16 +129,16 @@ static void a_rank_that_comes_late_begins_where_the_others_did(void **state)
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     drive_planned(NULL);
     drive_pushed(0); /* tables of the old generation are gone, but the images of its ranks are kept */
-    drive.told[0] = 0;
+    record_clear();
     drive_come(3, 1, 0);
-    drive_expect("WELCOME 3.1 generation 1 with table 1\nFREEZE 3.0 generation 2\nGO 3.0 generation 2\n"
-                 "FREEZE 3.1 generation 2 with table 2\nGO 3.1 generation 2\n");
+    record_expect("WELCOME 3.1 generation 1 with table 1\nFREEZE 3.0 generation 2\nGO 3.0 generation 2\n"
+                  "FREEZE 3.1 generation 2 with table 2\nGO 3.1 generation 2\n");
     drive_carried(3, 0, 2);
     drive_carried(3, 1, 2);
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 3, 1, 0, 0);
-    drive.told[0] = 0;
+    record_clear();
     drive_come(3, 1, 0);
-    drive_expect("WELCOME 3.1 generation 2 with table 2\n");
+    record_expect("WELCOME 3.1 generation 2 with table 2\n");
     drive_close();
 }
 
@@ -146,23 +148,23 @@ static void a_job_without_a_path_waits_and_is_told_its_reason(void **state)
     drive_open();
     drive_run();
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive.told[0] = 0;
+    record_clear();
     drive_planned("no path is left");
-    drive_expect("job 3: switch x0 has ended: no path is left; the job waits for a path\n"
-                 "FREEZE 7.0 generation 2 with table 2\nFREEZE 7.1 generation 2 with table 2\npush\n");
+    record_expect("job 3: switch x0 has ended: no path is left; the job waits for a path\n"
+                  "FREEZE 7.0 generation 2 with table 2\nFREEZE 7.1 generation 2 with table 2\npush\n");
     assert_int_equal(drive.jobs[0].state, BY_JOB_FAILED);
     assert_string_equal(drive.jobs[0].text, "no path is left");
     drive_pushed(0);
     drive_carried(7, 0, 2);
     drive_carried(7, 1, 2);
-    drive.told[0] = 0;
+    record_clear();
     for (unsigned i = 0; i < 34; i++)
         drive_tick(100);
-    drive_expect("timer 0\n");
+    record_expect("timer 0\n");
     drive_tick(100);
-    drive_expect("job 3: switch x0 has ended: no path is left\n"
-                 "FAIL 3.0 generation 0 ENOENT: switch x0 has ended: no path is left\n"
-                 "FAIL 3.1 generation 0 ENOENT: switch x0 has ended: no path is left\n");
+    record_expect("job 3: switch x0 has ended: no path is left\n"
+                  "FAIL 3.0 generation 0 ENOENT: switch x0 has ended: no path is left\n"
+                  "FAIL 3.1 generation 0 ENOENT: switch x0 has ended: no path is left\n");
     drive_close();
 }
 
@@ -177,18 +179,18 @@ static void time_in_which_it_stood_still_counts_for_no_limit(void **state)
     drive_tick(499);
     drive_tick(499);
     drive_tick(2);
-    drive_expect("");
+    record_expect("");
     drive_tick(1);
-    assert_non_null(strstr(drive.told, "FAIL 3.0 ")); /* after 1.5 s */
-    drive.told[0] = 0;
+    assert_non_null(strstr(recorded, "FAIL 3.0 ")); /* after 1.5 s */
+    record_clear();
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 7, 1, 0, 0);
     drive_tick(499);
     drive_tick(500); /* five heartbeats without an event */
     drive_tick(499);
     drive_tick(499);
-    drive_expect("");
+    record_expect("");
     drive_tick(4);
-    assert_non_null(strstr(drive.told, "FAIL 7.0 "));
+    assert_non_null(strstr(recorded, "FAIL 7.0 "));
     drive_close();
 }
 
@@ -199,18 +201,18 @@ static void a_push_that_failed_is_tried_again_with_the_same_tables(void **state)
     drive_run();
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     drive_planned(NULL);
-    drive.told[0] = 0;
+    record_clear();
     drive_pushed(BY_EIO);
-    drive_expect("the tables could not be pushed: x1 does not answer\n");
+    record_expect("the tables could not be pushed: x1 does not answer\n");
     assert_ptr_equal(drive.daemon.change, drive.change);
     assert_true(drive.change->targets == NULL && drive.change->target_count == 0);
     drive_timer(199);
-    assert_null(strstr(drive.told, "push"));
+    assert_null(strstr(recorded, "push"));
     drive_timer(1);
-    assert_non_null(strstr(drive.told, "push\n"));
-    drive.told[0] = 0;
+    assert_non_null(strstr(recorded, "push\n"));
+    record_clear();
     drive_pushed(0);
-    drive_expect("GO 3.0 generation 2\nGO 3.1 generation 2\nGO 7.0 generation 2\nGO 7.1 generation 2\n");
+    record_expect("GO 3.0 generation 2\nGO 3.1 generation 2\nGO 7.0 generation 2\nGO 7.1 generation 2\n");
     drive_close();
 }
 
@@ -222,10 +224,10 @@ static void a_fault_after_a_push_that_failed_gets_new_plans(void **state)
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     drive_planned(NULL);
     drive_pushed(BY_EIO);
-    drive.told[0] = 0;
+    record_clear();
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H0_X1});
-    drive_expect("link h0 - x1 is down: planning again\nno more plans in advance\n"
-                 "plan 3 as 3 again 7 as 3 again without x0 without link 2\n");
+    record_expect("link h0 - x1 is down: planning again\nno more plans in advance\n"
+                  "plan 3 as 3 again 7 as 3 again without x0 without link 2\n");
     drive_close();
 }
 
@@ -235,11 +237,11 @@ static void a_fault_while_plans_are_made_is_planned_for_after_them(void **state)
     drive_open();
     drive_run();
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive.told[0] = 0;
+    record_clear();
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H0_X1});
-    drive_expect("link h0 - x1 is down: planning again\n");
+    record_expect("link h0 - x1 is down: planning again\n");
     drive_planned(NULL);
-    drive_expect("no more plans in advance\nplan 3 as 3 again 7 as 3 again without x0 without link 2\n");
+    record_expect("no more plans in advance\nplan 3 as 3 again 7 as 3 again without x0 without link 2\n");
     drive_close();
 }
 
@@ -252,13 +254,13 @@ static void a_plan_of_another_change_gives_way(void **state)
     drive_run();
     other = drive.daemon.change = by_change_new(&drive.daemon);
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_expect("switch x0 has ended: planning again\ntimer 4000000\nyield\n");
+    record_expect("switch x0 has ended: planning again\ntimer 4000000\nyield\n");
     drive_timer(4);
-    drive_expect("yield\n");
+    record_expect("yield\n");
     by_change_free(other);
     drive.daemon.change = NULL;
     drive_event((struct by_daemon_event){.kind = BY_EVENT_PUSHED});
-    drive_expect("no more plans in advance\nplan 3 as 2 again 7 as 2 again without x0\n");
+    record_expect("no more plans in advance\nplan 3 as 2 again 7 as 2 again without x0\n");
     drive_close();
 }
 
@@ -269,10 +271,10 @@ static void nothing_is_planned_before_it_leads(void **state)
     drive_run();
     drive.daemon.start = (struct by_start *)&drive;
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_expect("switch x0 has ended: planning again\ntimer 4000000\n");
+    record_expect("switch x0 has ended: planning again\ntimer 4000000\n");
     drive.daemon.start = NULL;
     drive_timer(4);
-    drive_expect("no more plans in advance\nplan 3 as 2 again 7 as 2 again without x0\n");
+    record_expect("no more plans in advance\nplan 3 as 2 again 7 as 2 again without x0\n");
     drive_close();
 }
 
@@ -283,13 +285,13 @@ static void a_push_to_a_switch_that_is_down_is_stopped(void **state)
     drive_run();
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     drive_planned(NULL);
-    drive.told[0] = 0;
+    record_clear();
     drive_node_event(BY_EVENT_SWITCH_REBOOTED, X1); /* it can get its table */
-    assert_null(strstr(drive.told, "stop"));
+    assert_null(strstr(recorded, "stop"));
     drive_node_event(BY_EVENT_SWITCH_DOWN, X0); /* the push does not go there */
-    assert_null(strstr(drive.told, "stop"));
+    assert_null(strstr(recorded, "stop"));
     drive_node_event(BY_EVENT_SWITCH_DOWN, X1);
-    assert_non_null(strstr(drive.told, "stop the push\n"));
+    assert_non_null(strstr(recorded, "stop the push\n"));
     drive_close();
 }
 
@@ -303,11 +305,11 @@ static void switches_of_a_slow_push_are_asked_and_suspected(void **state)
     drive_planned(NULL);
     drive.alternates = true;
     drive_timer(29);
-    assert_null(strstr(drive.told, "ask"));
+    assert_null(strstr(recorded, "ask"));
     assert_false(by_recovery_suspects(&drive.daemon, X1));
-    drive.told[0] = 0;
+    record_clear();
     drive_timer(1);
-    assert_non_null(strstr(drive.told, "ask 2 3\n"));
+    assert_non_null(strstr(recorded, "ask 2 3\n"));
     assert_true(by_recovery_suspects(&drive.daemon, X1));
     assert_false(by_recovery_suspects(&drive.daemon, X0));
     drive.alternates = false; /* without it there is no path, so it gets time */
@@ -315,9 +317,9 @@ static void switches_of_a_slow_push_are_asked_and_suspected(void **state)
     drive.alternates = true;
     drive_pushed(0);
     assert_false(by_recovery_suspects(&drive.daemon, X1));
-    drive.told[0] = 0;
+    record_clear();
     drive_timer(40);
-    assert_null(strstr(drive.told, "ask"));
+    assert_null(strstr(recorded, "ask"));
     drive_close();
 }
 
@@ -360,13 +362,13 @@ static void parts_that_drop_packets_are_left_out(void **state)
     drive_open();
     drive_run();
     by_recovery_swallows(&drive.daemon, true, H0_X0, "drops packets");
-    drive_expect("link h0 - x0 drops packets: planning again\ntimer 4000000\nno more plans in advance\n"
-                 "plan 3 as 2 again 7 as 2 again without link 0\n");
+    record_expect("link h0 - x0 drops packets: planning again\ntimer 4000000\nno more plans in advance\n"
+                  "plan 3 as 2 again 7 as 2 again without link 0\n");
     drive_planned(NULL);
     drive_pushed(0);
-    drive.told[0] = 0;
+    record_clear();
     by_recovery_swallows(&drive.daemon, false, X1, "drops packets");
-    assert_non_null(strstr(drive.told, "switch x1 drops packets: planning again\n"));
+    assert_non_null(strstr(recorded, "switch x1 drops packets: planning again\n"));
     drive_close();
 }
 
@@ -377,15 +379,15 @@ static void a_job_that_ends_is_told_to_its_ranks_and_its_place_is_used_again(voi
     drive_run();
     drive.jobs[0].state = BY_JOB_ENDING;
     drive_tick(0);
-    drive_expect("job 3: the job was ended at the controller\n"
-                 "FAIL 3.0 generation 0 EABORTED: the job was ended at the controller\n"
-                 "FAIL 3.1 generation 0 EABORTED: the job was ended at the controller\n");
+    record_expect("job 3: the job was ended at the controller\n"
+                  "FAIL 3.0 generation 0 EABORTED: the job was ended at the controller\n"
+                  "FAIL 3.1 generation 0 EABORTED: the job was ended at the controller\n");
     drive_come(3, 0, 0);
-    drive_expect("");
+    record_expect("");
     drive.jobs[0].state = BY_JOB_RUNNING; /* its end failed: its tables have been used */
     drive.jobs[0].is_kept = true;
     drive_come(3, 0, 0);
-    assert_non_null(strstr(drive.told, "plan 3 as 2\n"));
+    assert_non_null(strstr(recorded, "plan 3 as 2\n"));
     drive_close();
 }
 
@@ -395,9 +397,9 @@ static void a_job_whose_keys_are_old_gets_another_generation(void **state)
     drive_open();
     drive_run();
     by_recovery_renew(&drive.daemon, 7, "many chunks");
-    drive_expect("job 7: many chunks\ntimer 4000000\nno more plans in advance\nplan 7 as 2\n");
+    record_expect("job 7: many chunks\ntimer 4000000\nno more plans in advance\nplan 7 as 2\n");
     by_recovery_renew(&drive.daemon, 9, "many chunks");
-    drive_expect("");
+    record_expect("");
     drive_close();
 }
 
@@ -408,7 +410,7 @@ static void what_was_down_before_it_led_is_known_to_it(void **state)
     drive.switches[1].state = BY_SWITCH_DOWN;
     drive.links[H0_X0].down = true;
     drive_tick(0);
-    drive_expect(
+    record_expect(
         "switch x1 does not answer: no job uses it\nlink h0 - x0 is down: planning again\n"
         "timer 4000000\nno more plans in advance\nplan 3 as 2 again 7 as 2 again without x1 without link "
         "0\n");
@@ -424,7 +426,7 @@ static void a_job_that_had_failed_is_planned_at_once(void **state)
     drive.jobs[0].tables = NULL;
     drive.jobs[0].gen_last = 6;
     drive_tick(0);
-    drive_expect("timer 4000000\nno more plans in advance\nplan 3 as 7\n");
+    record_expect("timer 4000000\nno more plans in advance\nplan 3 as 7\n");
     drive_close();
 }
 

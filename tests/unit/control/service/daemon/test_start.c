@@ -17,14 +17,14 @@
 #include "control/service/daemon/state.h"
 #include "offload/base/errors.h"
 #include "offload/linux/notify.h"
+#include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/tables/bench.h"
 
 enum { H0, H1, X0, X1, X2, NODES };
 
 static struct {
     struct by_daemon daemon;
-    char told[4096]; /* since the last check, a line each */
-    uint64_t clock;  /* of election ids */
+    uint64_t clock; /* of election ids */
     /* the store */
     uint64_t election;
     int elect_error, pending_error, settle_error, jobs_error, ended_error, image_error;
@@ -41,24 +41,6 @@ static struct {
     uint8_t *image;
     size_t image_bytes;
 } rig;
-
-static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void record(const char *format, ...)
-{
-    size_t used = strlen(rig.told);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(rig.told + used, sizeof(rig.told) - used, format, arguments);
-    va_end(arguments);
-}
-
-static void expect(const char *told)
-{
-    assert_string_equal(rig.told, told);
-    rig.told[0] = 0;
-}
 
 /* Records a line, after a word. */
 static void record_line(const char *what, const char *format, va_list arguments)
@@ -271,6 +253,7 @@ static void open_rig(void)
     struct by_daemon *daemon = &rig.daemon;
 
     memset(&rig, 0, sizeof(rig));
+    record_clear();
     daemon->topology = bench_topology("h0 h1 x0* x1* x2*", "h0-x0 x0-x1 x1-x2 x2-h1");
     daemon->switch_count = 3;
     daemon->switches = by_alloc(3, sizeof(*daemon->switches));
@@ -285,7 +268,7 @@ static void open_rig(void)
     }
     rig.clock = 1000;
     by_start_open(daemon);
-    expect("watch\n");
+    record_expect("watch\n");
 }
 
 static void close_rig(void)
@@ -333,13 +316,13 @@ static void it_leads_once_each_switch_has_answered_or_is_down(void **state)
     assert_string_equal(tick(), "");
     at(X0)->state = BY_SWITCH_UP;
     assert_string_equal(tick(), "");
-    expect("");
+    record_expect("");
     assert_non_null(rig.daemon.start);
     at(X2)->state = BY_SWITCH_DOWN;
     assert_string_equal(tick(),
                         "banyand: ready, 2 of 3 switches are up, 0 jobs run, election id 1000, socket "
                         "off, http off\n");
-    expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
+    record_expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
     assert_null(rig.daemon.start);
     assert_int_equal(rig.daemon.gen_seen[9], 4);
     close_rig();
@@ -362,7 +345,7 @@ static void it_names_where_it_listens_and_creates_the_jobs_that_it_has_not_loade
     assert_string_equal(tick(),
                         "banyand: ready, 3 of 3 switches are up, 2 jobs run, election id 1000, socket "
                         "/run/banyand, http 127.0.0.1:8080\n");
-    expect("elect 1000\nlead 1000\nnotify READY=1\nled\ncreate 3\ncreate 7\n");
+    record_expect("elect 1000\nlead 1000\nnotify READY=1\nled\ncreate 3\ncreate 7\n");
     close_rig();
 }
 
@@ -398,14 +381,15 @@ static void a_writer_that_sends_requests_leads(void **state)
     assert_string_equal(tick(), "");
     rig.daemon.now_ms += 1199;
     assert_string_equal(tick(), "");
-    expect("");
+    record_expect("");
     at(X1)->hello.election_count = 8;
     tick();
-    expect("end 3: switch x1 is led by another controller, with election id 51: end that one, or start this "
-           "one with --takeover\n");
+    record_expect(
+        "end 3: switch x1 is led by another controller, with election id 51: end that one, or start this "
+        "one with --takeover\n");
     at(X1)->state = BY_SWITCH_DOWN; /* what it answered before does not count */
     tick();
-    expect("");
+    record_expect("");
     close_rig();
 }
 
@@ -419,10 +403,10 @@ static void a_writer_without_requests_has_ended(void **state)
     tick();
     rig.daemon.now_ms += 1199;
     tick();
-    expect("");
+    record_expect("");
     rig.daemon.now_ms += 1;
     tick();
-    expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
+    record_expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
     close_rig();
 }
 
@@ -433,13 +417,13 @@ static void a_writer_of_an_earlier_run_is_no_stranger(void **state)
     rig.election = 51;
     at(X2)->hello.election_id = 51;
     tick();
-    expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
+    record_expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
     close_rig();
     open_rig();
     at(X2)->hello.election_id = 51;
     rig.daemon.options.takeover = true; /* nor is anyone then */
     tick();
-    expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
+    record_expect("elect 1000\nlead 1000\nnotify READY=1\nled\n");
     close_rig();
 }
 
@@ -459,7 +443,7 @@ static void what_the_store_cannot_do_ends_it(void **state)
         rig.loaded = 1;
         *cases[i].error = BY_EIO;
         assert_string_equal(tick(), "");
-        expect(cases[i].told);
+        record_expect(cases[i].told);
         close_rig();
     }
 }
@@ -489,23 +473,23 @@ static void a_push_that_the_switches_complete_or_discard_is_recorded_so(void **s
     open_push();
     rig.settled = BY_PUSH_FORWARD;
     tick();
-    expect(ASKED FORWARD LED);
+    record_expect(ASKED FORWARD LED);
     close_rig();
     open_push();
     rig.settled = BY_PUSH_BACK;
     tick();
-    expect(ASKED BACK LED);
+    record_expect(ASKED BACK LED);
     close_rig();
     open_push();
     rig.settle_error = BY_EIO;
     tick();
-    expect(ASKED BACK "end 3: not settled\n");
+    record_expect(ASKED BACK "end 3: not settled\n");
     close_rig();
     open_push();
     rig.push.push_id = 0; /* its end was recorded */
     rig.settled = BY_PUSH_CLEAR;
     tick();
-    expect(ASKED LED);
+    record_expect(ASKED LED);
     close_rig();
 }
 
@@ -541,10 +525,10 @@ static void a_push_of_which_nothing_is_open_is_judged_by_the_tables(void **state
         }
         rig.open_error = BY_EAGAIN;
         tick();
-        verdict = strstr(rig.told, "settle ");
+        verdict = strstr(recorded, "settle ");
         assert_non_null(verdict);
         if ((strncmp(verdict, "settle forward\n", 15) == 0) != cases[i].forward)
-            fail_msg("case %zu: %s", i, rig.told);
+            fail_msg("case %zu: %s", i, recorded);
         close_rig();
     }
 }
@@ -557,15 +541,15 @@ static void tables_are_those_that_the_switches_have_after_settling(void **state)
     rig.hash[X0] = 70;
     rig.hash[X1] = 71; /* it is not asked */
     tick();
-    assert_non_null(strstr(rig.told, FORWARD));
+    assert_non_null(strstr(recorded, FORWARD));
     assert_true(at(X0)->hello.table_hash == 70 && at(X1)->hello.table_hash == 100 + X1 &&
                 at(X2)->hello.table_hash == 100 + X2);
     close_rig();
     open_push();
     rig.hash[X0] = 70;
-    rig.push_error = BY_ESTATE; /* then what it wrote is not known */
+    rig.push_error = BY_ESTATE; /* then its effect is unknown */
     tick();
-    expect(ASKED "said: x1 has restarted in between\n" BACK LED);
+    record_expect(ASKED "said: x1 has restarted in between\n" BACK LED);
     assert_true(at(X0)->hello.table_hash == 100 + X0);
     close_rig();
 }
@@ -576,7 +560,7 @@ static void no_switch_is_asked_about_a_push_without_any(void **state)
     open_push();
     rig.push.count = 0;
     tick();
-    expect("elect 1000\nlead 1000\n" FORWARD LED);
+    record_expect("elect 1000\nlead 1000\n" FORWARD LED);
     close_rig();
 }
 
@@ -587,16 +571,16 @@ static void a_switch_that_has_restarted_meanwhile_is_reported_after_the_lead(voi
     rig.nonce[X0] = 40;
     rig.nonce[X1] = 90;
     rig.nonce[X2] = 91;
-    at(X2)->state = BY_SWITCH_DOWN; /* nothing is known of it */
+    at(X2)->state = BY_SWITCH_DOWN; /* its state is unknown */
     tick();
-    expect("elect 1000\nlead 1000\nnotify READY=1\nled\n"
-           "said: switch x1 has restarted since the last controller ended\nrebooted x1\n");
+    record_expect("elect 1000\nlead 1000\nnotify READY=1\nled\n"
+                  "said: switch x1 has restarted since the last controller ended\nrebooted x1\n");
     assert_false(at(X1)->restarted || at(X0)->restarted || at(X2)->restarted);
     close_rig();
     open_rig();
     rig.image_error = BY_EFORMAT; /* the table is made again */
     tick();
-    expect(
+    record_expect(
         "elect 1000\nlead 1000\nsaid: the table is damaged\nsaid: the table is damaged\nsaid: the table is "
         "damaged\nnotify READY=1\nled\n");
     close_rig();
@@ -633,9 +617,10 @@ static void generations_in_tables_of_another_controller_are_not_used_again(void 
     at(X1)->hello.table_hash = 0; /* it has none */
     rig.daemon.gen_seen[11] = 3;
     tick();
-    expect("elect 1000\nlead 1000\n"
-           "said: switch x0 has table 00000000000000ab, which is not from this controller: the next change "
-           "replaces it\nopen unix:/run/0\nclose\nnotify READY=1\nled\n");
+    record_expect(
+        "elect 1000\nlead 1000\n"
+        "said: switch x0 has table 00000000000000ab, which is not from this controller: the next change "
+        "replaces it\nopen unix:/run/0\nclose\nnotify READY=1\nled\n");
     assert_int_equal(rig.daemon.gen_seen[9], 6);
     assert_int_equal(rig.daemon.gen_seen[11], 3);
     close_rig();
@@ -662,9 +647,9 @@ static void a_table_that_cannot_be_read_is_reported_and_does_not_end_it(void **s
         if (i == 3)
             at(X0)->state = BY_SWITCH_DOWN;
         tick();
-        assert_non_null(strstr(rig.told, said[i]));
-        assert_int_equal(i == 3, strstr(rig.told, "open ") == NULL);
-        assert_non_null(strstr(rig.told, "\nled\n"));
+        assert_non_null(strstr(recorded, said[i]));
+        assert_int_equal(i == 3, strstr(recorded, "open ") == NULL);
+        assert_non_null(strstr(recorded, "\nled\n"));
         assert_int_equal(rig.daemon.gen_seen[11], 0);
         close_rig();
     }

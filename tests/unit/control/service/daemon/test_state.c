@@ -115,7 +115,7 @@ static void a_push_without_effect_uses_up_its_generations(void **state)
     store_add(&made, 1, true);
     store_add_image(&made, X0, 10, 40, true);
     store_begin(&made);
-    by_state_finish(store.state, false, false); /* nobody knows yet what became of it */
+    by_state_finish(store.state, false, false); /* its outcome is unknown */
     assert_false(by_state_is_settled(store.state));
     store_has_push(6, 1, X0);
     by_state_finish(store.state, false, true);

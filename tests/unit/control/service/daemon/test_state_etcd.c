@@ -1,5 +1,5 @@
-/* The store in an etcd that the test plays: which keys a write leaves, what becomes of one whose
- * answer is lost or that is refused, and what is read back. */
+/* The store in an etcd that the test simulates: which keys a write leaves, what becomes of one
+ * whose answer is lost or that is refused, and what is read back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -378,7 +378,7 @@ static void without_an_answer_to_the_question_the_write_fails(void **state)
 {
     (void)state;
     assert_int_equal(elect(1), 0);
-    rig.unanswered = 1; /* it took effect, which nobody knows */
+    rig.unanswered = 1; /* it took effect without an answer */
     rig.get_error = BY_EIO;
     assert_int_equal(elect(2), BY_EIO);
     assert_string_equal(rig.lost + 100, "--store: etcd does not answer");

@@ -44,7 +44,7 @@ static void generations_are_recorded_in_advance(void **state)
     entry->gen = 34;
     assert_int_equal(reserve(&made), 0);
     store_has_jobs("1 generation 1 last 34, 2 generation 1 last 17");
-    store_reopen(); /* then it does not know what is recorded */
+    store_reopen(); /* it has not read the records then */
     entry->gen = 20;
     assert_int_equal(reserve(&made), 0);
     store_has_jobs("1 generation 1 last 36, 2 generation 1 last 17");
@@ -64,7 +64,7 @@ static void generations_are_recorded_in_advance(void **state)
     entry->anew = true;
     store_take(entry, false);
     by_job_tables_free(store.jobs[0].tables);
-    store.jobs[0].tables = NULL; /* a first push is recorded before any host knows of it */
+    store.jobs[0].tables = NULL; /* a first push is recorded before it reaches a host */
     assert_int_equal(reserve(&made), 0);
     store_has_jobs("1 generation 1 last 30, 2 generation 1 last 17");
     store_close();
@@ -94,7 +94,7 @@ static void only_repairs_within_the_recorded_generations_are_recorded_late(void 
     made.change.ended = 3;
     assert_false(by_state_may_follow(store.state, &made.change));
     made.change.ended = 0;
-    entry->anew = false; /* nothing is new */
+    entry->anew = false; /* it keeps its tables */
     assert_false(by_state_may_follow(store.state, &made.change));
     entry->anew = true;
     store_take(entry, false);

@@ -1,5 +1,5 @@
 /* The state of switches and links from heartbeats, with the watches and the other parts of the
- * daemon replaced by records of what was asked and told. */
+ * daemon replaced by records of requests and reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include "control/service/daemon/paths.h"
 #include "control/service/daemon/state.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/tables/bench.h"
 
 enum { H0, H1, X0, X1, X2, NODES };
@@ -35,30 +36,11 @@ static struct {
     uint32_t started;
     bool needed[NODES]; /* jobs have no path without the node */
     uint64_t election;  /* of an earlier daemon */
-    char told[2048];    /* since the last check, a line each */
 } rig;
 
 static struct switches_watch *own(struct by_watch *watch)
 {
     return (struct switches_watch *)watch;
-}
-
-static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void record(const char *format, ...)
-{
-    size_t used = strlen(rig.told);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(rig.told + used, sizeof(rig.told) - used, format, arguments);
-    va_end(arguments);
-}
-
-static void expect(const char *told)
-{
-    assert_string_equal(rig.told, told);
-    rig.told[0] = 0;
 }
 
 /* ---- the other parts ---- */
@@ -162,6 +144,7 @@ static void open_rig(void)
     struct by_problem problem = {0};
 
     memset(&rig, 0, sizeof(rig));
+    record_clear();
     daemon->topology = bench_topology("h0 h1 x0* x1* x2*", "h0-x0 x0-x1 x1-h1 x1-x2");
     assert_int_equal(by_address_map_make(daemon->topology, &daemon->map, &problem), 0);
     daemon->links = by_alloc(LINKS, sizeof(*daemon->links));
@@ -228,7 +211,7 @@ static void all_up(void)
 {
     for (uint32_t n = X0; n < NODES; n++)
         beat(answer(n, 0), false);
-    rig.told[0] = 0;
+    record_clear();
 }
 
 static struct by_beat silence(uint32_t node, uint64_t silent_ms)
@@ -335,7 +318,7 @@ static void the_first_answer_brings_a_switch_up_and_each_is_passed_on(void **sta
     snprintf(given.counters.engine[0].name, sizeof(given.counters.engine[0].name), "up");
     rig.daemon.loss.nodes[X0] = true;
     beat(given, false);
-    expect("answered x0\ngood: switch x0 is up\nup x0\n");
+    record_expect("answered x0\ngood: switch x0 is up\nup x0\n");
     assert_int_equal(at(X0)->state, BY_SWITCH_UP);
     assert_int_equal(at(X1)->state, BY_SWITCH_UNKNOWN);
     assert_false(rig.daemon.loss.nodes[X0]);
@@ -345,7 +328,7 @@ static void the_first_answer_brings_a_switch_up_and_each_is_passed_on(void **sta
     given.waiting.entries_count = 0;
     given.hello.table_hash = 6;
     beat(given, false);
-    expect("answered x0\n");
+    record_expect("answered x0\n");
     assert_true(at(X0)->waiting.entries_count == 2 && at(X0)->waiting_table == 5);
     assert_true(at(X0)->hello.table_hash == 6);
     assert_int_equal(rig.daemon.counts.switch_reboots, 0);
@@ -362,15 +345,15 @@ static void another_boot_nonce_is_a_restart(void **state)
     given = answer(X1, 0);
     given.hello.boot_nonce = 8;
     beat(given, false);
-    expect("answered x1\nbad: switch x1 has restarted and lost its tables\nrebooted x1\n");
+    record_expect("answered x1\nbad: switch x1 has restarted and lost its tables\nrebooted x1\n");
     assert_int_equal(rig.daemon.counts.switch_reboots, 1);
     beat(given, false);
-    expect("answered x1\n");
+    record_expect("answered x1\n");
     beat(silence(X1, 300), false);
-    expect("bad: switch x1 is down: no answer for 300 ms: it is late\ndown x1\n");
+    record_expect("bad: switch x1 is down: no answer for 300 ms: it is late\ndown x1\n");
     given.hello.boot_nonce = 9; /* also while it was down */
     beat(given, false);
-    expect("answered x1\nbad: switch x1 has restarted and lost its tables\nrebooted x1\n");
+    record_expect("answered x1\nbad: switch x1 has restarted and lost its tables\nrebooted x1\n");
     assert_int_equal(rig.daemon.counts.switch_reboots, 2);
     assert_false(rig.daemon.loss.nodes[X1]);
     close_rig();
@@ -430,9 +413,9 @@ static void a_switch_is_down_after_its_own_time(void **state)
                 snprintf(text, sizeof(text),
                          "bad: switch x1 is down: no answer for %llu ms: it is late\ndown x1\n",
                          (unsigned long long)silent_ms);
-            if (strcmp(rig.told, text) != 0)
+            if (strcmp(recorded, text) != 0)
                 fail_msg("case %zu after %llu ms: '%s' instead of '%s'", i, (unsigned long long)silent_ms,
-                         rig.told, text);
+                         recorded, text);
             assert_int_equal(at(X1)->state, late ? BY_SWITCH_DOWN : cases[i].before);
             assert_int_equal(rig.daemon.loss.nodes[X1], late);
             assert_int_equal(rig.daemon.counts.switch_downs, late);
@@ -451,25 +434,25 @@ static void the_reason_and_the_time_of_a_silence_are_kept_until_the_next_answer(
     open_rig();
     all_up();
     beat(silence(X0, 120), false);
-    expect("");
+    record_expect("");
     assert_string_equal(at(X0)->text, "it is late");
     assert_int_equal(at(X0)->silent_ms, 120);
     beat(answer(X0, 0), false);
-    expect("answered x0\n");
+    record_expect("answered x0\n");
     assert_string_equal(at(X0)->text, "");
     assert_int_equal(at(X0)->silent_ms, 0);
     beat(silence(X0, 300), false);
-    expect("bad: switch x0 is down: no answer for 300 ms: it is late\ndown x0\n");
-    given = silence(X0, 400); /* it is told once, and the time goes on */
+    record_expect("bad: switch x0 is down: no answer for 300 ms: it is late\ndown x0\n");
+    given = silence(X0, 400); /* reported once; its silence lasts on */
     given.gone = true;
     snprintf(given.problem.text, sizeof(given.problem.text), "nothing listens there");
     beat(given, true);
-    expect("");
+    record_expect("");
     assert_string_equal(at(X0)->text, "nothing listens there");
     assert_int_equal(at(X0)->silent_ms, 400);
     assert_int_equal(rig.daemon.counts.switch_downs, 1);
     beat(answer(X0, 0), false);
-    expect("answered x0\ngood: switch x0 is up\nup x0\n");
+    record_expect("answered x0\ngood: switch x0 is up\nup x0\n");
     assert_string_equal(at(X0)->text, "");
     assert_int_equal(at(X0)->silent_ms, 0);
     close_rig();
@@ -484,7 +467,7 @@ static void heartbeats_with_a_wrong_table_are_counted(void **state)
     open_rig();
     device = at(X2);
     beat(answer(X2, 0), false);
-    assert_int_equal(device->stray_beats, 0); /* no table is known that it should have */
+    assert_int_equal(device->stray_beats, 0); /* it has no assigned table */
     device->image = (struct by_change_image){.bytes = bytes, .size = 1, .hash = 6};
     for (uint32_t i = 1; i < 4; i++) {
         beat(answer(X2, 0), false);
@@ -504,26 +487,26 @@ static void a_link_is_down_if_a_switch_at_either_end_has_no_carrier(void **state
     open_rig();
     all_up();
     beat(answer(X0, 2), false);
-    expect("answered x0\nbad: link x0 - x1 is down: no carrier\nlink 1 down\n");
+    record_expect("answered x0\nbad: link x0 - x1 is down: no carrier\nlink 1 down\n");
     assert_true(daemon->links[X0_X1].down && daemon->loss.links[X0_X1]);
     assert_false(daemon->links[H0_X0].down || daemon->loss.links[H0_X0]);
     assert_int_equal(daemon->counts.link_downs, 1);
     beat(answer(X1, 1), false); /* the other end, too */
-    expect("answered x1\n");
+    record_expect("answered x1\n");
     beat(answer(X0, 0), false);
-    expect("answered x0\n");
+    record_expect("answered x0\n");
     assert_true(daemon->links[X0_X1].down);
     beat(answer(X1, 0), false);
-    expect("answered x1\ngood: link x0 - x1 is up\nlink 1 up\n");
+    record_expect("answered x1\ngood: link x0 - x1 is up\nlink 1 up\n");
     assert_false(daemon->links[X0_X1].down || daemon->loss.links[X0_X1]);
     beat(answer(X1, 6), false);
-    expect("answered x1\nbad: link x1 - h1 is down: no carrier\nlink 2 down\n"
-           "bad: link x1 - x2 is down: no carrier\nlink 3 down\n");
+    record_expect("answered x1\nbad: link x1 - h1 is down: no carrier\nlink 2 down\n"
+                  "bad: link x1 - x2 is down: no carrier\nlink 3 down\n");
     assert_int_equal(daemon->counts.link_downs, 3);
     close_rig();
 }
 
-/* Nobody knows the carrier then. */
+/* The carrier is unknown then. */
 static void a_link_stays_as_it_is_while_the_switches_at_its_ends_are_down(void **state)
 {
     struct by_daemon *daemon = &rig.daemon;
@@ -533,17 +516,17 @@ static void a_link_stays_as_it_is_while_the_switches_at_its_ends_are_down(void *
     all_up();
     beat(answer(X0, 3), false);
     beat(answer(X1, 1), false);
-    rig.told[0] = 0;
+    record_clear();
     beat(silence(X0, 300), false); /* the other end still reports it */
-    expect("bad: switch x0 is down: no answer for 300 ms: it is late\ndown x0\n");
+    record_expect("bad: switch x0 is down: no answer for 300 ms: it is late\ndown x0\n");
     beat(silence(X1, 300), false);
-    expect("bad: switch x1 is down: no answer for 300 ms: it is late\ndown x1\n");
+    record_expect("bad: switch x1 is down: no answer for 300 ms: it is late\ndown x1\n");
     assert_true(daemon->links[H0_X0].down && daemon->links[X0_X1].down);
     assert_true(daemon->loss.links[H0_X0] && daemon->loss.links[X0_X1]);
     beat(answer(X1, 0), false);
-    expect("answered x1\ngood: switch x1 is up\nup x1\ngood: link x0 - x1 is up\nlink 1 up\n");
+    record_expect("answered x1\ngood: switch x1 is up\nup x1\ngood: link x0 - x1 is up\nlink 1 up\n");
     beat(answer(X0, 0), false);
-    expect("answered x0\ngood: switch x0 is up\nup x0\ngood: link h0 - x0 is up\nlink 0 up\n");
+    record_expect("answered x0\ngood: switch x0 is up\nup x0\ngood: link h0 - x0 is up\nlink 0 up\n");
     close_rig();
 }
 
@@ -554,10 +537,10 @@ static void the_end_that_answers_decides_about_a_link(void **state)
     open_rig();
     all_up();
     beat(answer(X2, 1), false);
-    expect("answered x2\nbad: link x1 - x2 is down: no carrier\nlink 3 down\n");
+    record_expect("answered x2\nbad: link x1 - x2 is down: no carrier\nlink 3 down\n");
     beat(silence(X2, 300), false);
-    expect("bad: switch x2 is down: no answer for 300 ms: it is late\ndown x2\n"
-           "good: link x1 - x2 is up\nlink 3 up\n");
+    record_expect("bad: switch x2 is down: no answer for 300 ms: it is late\ndown x2\n"
+                  "good: link x1 - x2 is up\nlink 3 up\n");
     close_rig();
 }
 
@@ -571,7 +554,7 @@ static void a_switch_that_reports_fewer_ports_has_a_carrier_at_the_others(void *
     given = answer(X1, 4);
     given.counters.ports_count = 2;
     beat(given, false);
-    expect("answered x1\n");
+    record_expect("answered x1\n");
     close_rig();
 }
 
@@ -584,14 +567,14 @@ static void a_notice_shows_a_carrier_and_is_no_heartbeat(void **state)
     given = answer(X0, 2);
     given.noticed = true;
     beat(given, false); /* its first answer decides */
-    expect("");
+    record_expect("");
     assert_int_equal(at(X0)->state, BY_SWITCH_UNKNOWN);
     all_up();
     given.counters.engine_count = 1;
     given.counters.engine[0].value = 12;
     snprintf(given.counters.engine[0].name, sizeof(given.counters.engine[0].name), "relay");
     beat(given, false);
-    expect("bad: link x0 - x1 is down: no carrier\nlink 1 down\n");
+    record_expect("bad: link x0 - x1 is down: no carrier\nlink 1 down\n");
     assert_int_equal(at(X0)->chunks, 12);
     close_rig();
 }
@@ -606,16 +589,16 @@ static void a_switch_that_refuses_to_report_is_alive(void **state)
     given = silence(X0, 5000);
     given.hasty = true;
     beat(given, true);
-    expect("said: switch x0 is alive but does not report its counters: it is late\n");
+    record_expect("said: switch x0 is alive but does not report its counters: it is late\n");
     assert_int_equal(at(X0)->state, BY_SWITCH_UP);
     assert_int_equal(at(X0)->silent_ms, 5000);
     assert_string_equal(at(X0)->text, "it is late");
     beat(given, true); /* said once */
-    expect("");
+    record_expect("");
     beat(silence(X0, 5000), false);
-    expect("bad: switch x0 is down: no answer for 5000 ms: it is late\ndown x0\n");
+    record_expect("bad: switch x0 is down: no answer for 5000 ms: it is late\ndown x0\n");
     beat(given, false); /* a refusal does not bring it up */
-    expect("");
+    record_expect("");
     assert_int_equal(at(X0)->state, BY_SWITCH_DOWN);
     close_rig();
 }
@@ -630,12 +613,13 @@ static void a_switch_with_a_newer_controller_ends_the_leadership(void **state)
     given = silence(X0, 5000);
     given.deposed = true;
     beat(given, false);
-    expect("retire: switch x0 is led by a newer controller (it is late): this one ends; start it again with "
-           "--takeover to lead\n");
+    record_expect(
+        "retire: switch x0 is led by a newer controller (it is late): this one ends; start it again with "
+        "--takeover to lead\n");
     assert_int_equal(at(X0)->state, BY_SWITCH_UP);
     rig.daemon.lead = (struct by_lead *)&rig; /* not read */
     beat(given, false);
-    expect("retire: switch x0 is led by a newer controller (it is late): this one follows now\n");
+    record_expect("retire: switch x0 is led by a newer controller (it is late): this one follows now\n");
     close_rig();
 }
 

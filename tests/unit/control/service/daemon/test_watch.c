@@ -18,6 +18,7 @@
 #include "control/fabric/build.h"
 #include "control/service/daemon/watch.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/record.h"
 
 #define BEAT_MS 100u
 #define NEVER   UINT64_MAX
@@ -46,25 +47,12 @@ static struct {
     void (*after)(unsigned beat); /* changes what happens after this heartbeat, from 1 */
     bool joined, deaf;            /* the watch has ended; the loop acknowledges no beat */
     bool limits, sessions;        /* they are recorded */
-    char told[16384];             /* since the last check, a line each */
 } rig;
-
-static void append(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void append(const char *format, ...)
-{
-    size_t used = strlen(rig.told);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(rig.told + used, sizeof(rig.told) - used, format, arguments);
-    va_end(arguments);
-}
 
 /* Begins a line with the time since the begin (ms). */
 static void stamp(void)
 {
-    append("%llu ", (unsigned long long)((rig.now_us - BEGIN_US) / 1000));
+    record("%llu ", (unsigned long long)((rig.now_us - BEGIN_US) / 1000));
 }
 
 /* ---- the clock, and what it waits for ---- */
@@ -103,7 +91,7 @@ int __wrap_pthread_join(pthread_t thread, void **result)
     return 0;
 }
 
-/* The end of the watch, the wish to ask now, and the session, in this order. */
+/* The end of the watch, the request to query now, and the session, in this order. */
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
     uint64_t until = rig.now_us + (uint64_t)timeout_ms * 1000, first = until;
@@ -163,7 +151,7 @@ int by_session_open(const char *address, const struct by_session_options *option
     assert_string_equal(options->psk, "psk");
     if (rig.sessions) {
         stamp();
-        append("open %llu\n", (unsigned long long)options->election_id);
+        record("open %llu\n", (unsigned long long)options->election_id);
     }
     if (rig.open_error != 0)
         return result(rig.open_error, "nothing listens there", problem);
@@ -181,7 +169,7 @@ void by_session_close(struct by_session *session)
     rig.open = false;
     if (rig.sessions) {
         stamp();
-        append("close\n");
+        record("close\n");
     }
 }
 
@@ -192,7 +180,7 @@ void by_session_limit(struct by_session *session, uint32_t timeout_ms, int stop_
     rig.stop_fd = stop_fd;
     if (rig.limits) {
         stamp();
-        append("limit %u%s\n", timeout_ms, stop_fd == 0 ? " urgent" : "");
+        record("limit %u%s\n", timeout_ms, stop_fd == 0 ? " urgent" : "");
     }
 }
 
@@ -279,16 +267,16 @@ int by_session_notice(struct by_session *session, by_CountersReply *reply, struc
 
 static void tell_beat(const struct by_beat *beat)
 {
-    append("%s", beat->error == 0 ? "answer" : by_error_name(beat->error));
+    record("%s", beat->error == 0 ? "answer" : by_error_name(beat->error));
     if (beat->patience_ms != UINT32_MAX)
-        append(" patience %u", beat->patience_ms);
+        record(" patience %u", beat->patience_ms);
     if (beat->silent_ms != 0)
-        append(" silent %llu", (unsigned long long)beat->silent_ms);
-    append("%s%s%s%s", beat->gone ? " gone" : "", beat->deposed ? " deposed" : "",
+        record(" silent %llu", (unsigned long long)beat->silent_ms);
+    record("%s%s%s%s", beat->gone ? " gone" : "", beat->deposed ? " deposed" : "",
            beat->hasty ? " hasty" : "", beat->has_waiting ? " with entries" : "");
     if (beat->error != 0)
-        append(": %s", beat->problem.text);
-    append("\n");
+        record(": %s", beat->problem.text);
+    record("\n");
     if (beat->error == 0)
         assert_true(beat->hello.boot_nonce == 7 && beat->counters.ports_count == 2 &&
                     beat->waiting.entries_count == (beat->has_waiting ? 3 : 0) &&
@@ -305,7 +293,7 @@ void by_event_put(struct by_event_queue *queue, const struct by_daemon_event *ev
     stamp();
     if (beat->noticed) {
         assert_int_equal(beat->counters.ports_count, 1);
-        append("notice\n");
+        record("notice\n");
     } else {
         tell_beat(beat);
         assert_true(++rig.beats < 1000); /* it pauses */
@@ -329,6 +317,7 @@ static void open_rig(void)
                                                     .heartbeat_ms = BEAT_MS};
 
     memset(&rig, 0, sizeof(rig));
+    record_clear();
     rig.now_us = BEGIN_US;
     rig.name = "x0";
     rig.end_us = rig.ask_us = rig.notice_us = rig.close_us = NEVER;
@@ -350,7 +339,7 @@ static void run(uint64_t until_ms, const char *told)
     by_watch_stop(rig.watch);
     assert_true(rig.joined);
     if (told != NULL)
-        assert_string_equal(rig.told, told);
+        assert_string_equal(recorded, told);
 }
 
 /* ---- tests ---- */
@@ -451,8 +440,8 @@ static void the_patience_follows_the_answers_of_the_switch(void **state)
         rig.answer_us = cases[i].answer_us;
         run(160, NULL);
         snprintf(text, sizeof(text), " limit %u urgent\n", cases[i].limit_ms);
-        if (strstr(rig.told, text) == NULL)
-            fail_msg("case %zu: %s", i, rig.told);
+        if (strstr(recorded, text) == NULL)
+            fail_msg("case %zu: %s", i, recorded);
     }
 }
 
@@ -559,11 +548,11 @@ static void a_switch_whose_process_is_gone_is_asked_more_often_for_five_seconds(
     rig.open_error = BY_EAGAIN;
     run(5250, NULL);
     assert_int_equal(rig.beats, 200 + 3);
-    assert_non_null(strstr(rig.told, "\n4975 EAGAIN"));
-    assert_non_null(strstr(rig.told, "\n5000 EAGAIN"));
-    assert_non_null(strstr(rig.told, "\n5100 EAGAIN"));
+    assert_non_null(strstr(recorded, "\n4975 EAGAIN"));
+    assert_non_null(strstr(recorded, "\n5000 EAGAIN"));
+    assert_non_null(strstr(recorded, "\n5100 EAGAIN"));
     open_rig();
-    rig.open_error = BY_EIO; /* it is not known whether its process has ended */
+    rig.open_error = BY_EIO; /* whether its process has ended is unknown */
     run(250, "0 EIO: nothing listens there\n100 EIO silent 100: nothing listens there\n"
              "200 EIO silent 200: nothing listens there\n");
 }
@@ -644,7 +633,7 @@ static void a_loop_that_is_behind_gets_no_more_beats(void **state)
     run(450, "1 answer with entries\n");
     open_rig();
     rig.sessions = true;
-    rig.after = be_deaf; /* and a notice that it cannot take is a reason to ask again */
+    rig.after = be_deaf; /* a notice that cannot be posted causes another query */
     rig.notice_us = at(50);
     rig.notices = 1;
     run(80, "0 open 0\n1 answer with entries\n80 close\n");
