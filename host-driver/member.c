@@ -28,9 +28,9 @@
  * quarter of a shorter time limit; then it declines by a sixteenth with each ALIVE. So a busy
  * machine, on which chunks often wait, reports few of them (ns).
  */
-#define PATIENCE_MIN_NS 10000000u
+#define PATIENCE_MIN_NS 6000000u
 #define PATIENCE_MAX_NS 150000000u
-#define PAUSE_MIN_NS    10000000u
+#define PAUSE_MIN_NS    6000000u
 #define PAUSE_MAX_NS    100000000u
 /* a wait is checked for this many times within the patience (count) */
 #define PATIENCE_LOOKS 4u

@@ -15,11 +15,11 @@
 #define EPOCH_NS 1000000000u
 /* The initial timeout (ns), before any round-trip sample. */
 #define RTO_FIRST_NS 10000000u
-/* A controller finds a blackhole by the frames that vanish in it, four of them in 60 ms, as the
+/* A controller finds a blackhole by the frames that vanish in it, four of them in 32 ms, as the
  * counters of both ends of a link show. For this many timeouts in a row the pauses grow only to
  * this time (count, ns). */
-#define BRISK_COUNT 12u
-#define BRISK_NS    UINT64_C(16000000)
+#define BRISK_COUNT 24u
+#define BRISK_NS    UINT64_C(8000000)
 /* The initial timeout of the roll call, in minimum timeouts. It is short because nothing else is in
  * flight that could show a loss, one small packet costs nothing, and everything waits for the roll
  * call. */

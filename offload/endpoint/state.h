@@ -36,7 +36,7 @@
  * multiple of 1 / BY_CREDIT_ONE. */
 #define BY_CREDIT_ONE (1u << 16)
 /* Maximum doublings of a timeout (count). */
-#define BY_BACKOFF_MAX 16u
+#define BY_BACKOFF_MAX 30u
 
 /* Congestion window (chunks over all lanes): its initial value, its minimum, and its increase per
  * round trip without a mark. They are the same for every job, whatever its windows, so that jobs

@@ -27,18 +27,18 @@
 #define BY_BLACKHOLE_SOON_MS     450u
 /* Minimum time without a received frame, with at least four samples (ms, and longer if heartbeats
  * come less often than every 100 ms). */
-#define BY_BLACKHOLE_WINDOW_MS 60u
+#define BY_BLACKHOLE_WINDOW_MS 32u
 /* Minimum time in which a switch receives frames on several links and sends none. It is longer: a
  * switch on a busy machine may be late with all it has received, while ranks repeat what they sent
  * (decision 572). */
 #define BY_BLACKHOLE_SILENT_MS 450u
 /* A frame counts as lost if it was sent this long before the end of the window (ms). */
-#define BY_BLACKHOLE_TRANSIT_MS 20u
+#define BY_BLACKHOLE_TRANSIT_MS 12u
 /* Samples of one end with a longer gap do not form a window: the end itself stood still, and frames
  * may wait for it (ms). */
 #define BY_BLACKHOLE_GAP_MS 280u
 /* A sample is removed if its neighbours are closer than this (ms), or than this part of its age. */
-#define BY_BLACKHOLE_PACE_MS 16u
+#define BY_BLACKHOLE_PACE_MS 8u
 #define BY_BLACKHOLE_THIN    3u
 /* Samples kept for each end of a link (count). They span a second or more, in which even frames at
  * the longest interval of retransmissions suffice. */

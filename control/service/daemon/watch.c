@@ -28,7 +28,7 @@
  */
 #define PATIENCE_ANSWERS 4u
 #define PATIENCE_FORGETS 8u
-#define PATIENCE_MIN_MS  25u
+#define PATIENCE_MIN_MS  12u
 /* Minimum time between the beginnings of two heartbeats (us) if ranks cause the second. */
 #define NOW_US 5000u
 /* A switch whose process has ended may restart at once. For this time (milliseconds) it is queried

@@ -260,11 +260,13 @@ static void a_silent_tree_shows_the_controller_where_its_packets_vanish(void **s
     struct rig_tree tree = {.window = 8};
     struct by_endpoint_config config = {.stall_ns = 100000 * MS, .resume = 1};
     struct endpoint_rig *rig = rig_start(&tree, 1, 8, &config);
-    static const uint64_t pauses[] = {10 * MS, 16 * MS, 16 * MS, 16 * MS,  16 * MS, 16 * MS,
-                                      16 * MS, 16 * MS, 16 * MS, 16 * MS,  16 * MS, 16 * MS,
-                                      16 * MS, 32 * MS, 64 * MS, 128 * MS, 200 * MS};
+    uint64_t pauses[30];
 
     (void)state;
+    for (unsigned i = 0; i < 25; i++)
+        pauses[i] = 10 * MS;
+    for (unsigned i = 25; i < 30; i++)
+        pauses[i] = 2 * pauses[i - 1] < 200 * MS ? 2 * pauses[i - 1] : 200 * MS;
     assert_int_equal(rig_step(rig), 8);
     expect_pauses(rig, pauses, sizeof(pauses) / sizeof(pauses[0]));
     rig_stop(rig);

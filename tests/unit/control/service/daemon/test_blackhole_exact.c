@@ -107,12 +107,12 @@ static void four_samples_must_span_the_window(void **state)
     (void)state;
     assert_false(lost_back(100, 100, 3));
     assert_true(lost_back(100, 100, 4));
-    assert_true(lost_back(100, 20, 4));  /* 60 ms */
-    assert_false(lost_back(100, 19, 4)); /* 57 ms */
-    assert_false(lost_back(200, 39, 4)); /* of slower heartbeats: 120 ms */
-    assert_true(lost_back(200, 40, 4));
-    assert_true(lost_back(50, 20, 4)); /* faster ones change nothing */
-    assert_false(lost_back(50, 19, 4));
+    assert_true(lost_back(100, 11, 4));  /* 33 ms */
+    assert_false(lost_back(100, 10, 4)); /* 30 ms */
+    assert_false(lost_back(200, 21, 4)); /* of slower heartbeats: 64 ms */
+    assert_true(lost_back(200, 22, 4));
+    assert_true(lost_back(50, 11, 4)); /* faster ones change nothing */
+    assert_false(lost_back(50, 10, 4));
 }
 
 static void a_gap_or_a_restart_begins_anew(void **state)

@@ -398,8 +398,8 @@ static void ranks_that_wait_cause_a_heartbeat_at_once(void **state)
     open_rig();
     rig.limits = true;
     rig.ask_us = at(150);
-    run(350, "0 limit 300\n1 answer with entries\n100 limit 300\n101 answer\n150 limit 25 urgent\n151 answer "
-             "patience 25\n251 limit 300\n252 answer\n");
+    run(350, "0 limit 300\n1 answer with entries\n100 limit 300\n101 answer\n150 limit 12 urgent\n151 answer "
+             "patience 12\n251 limit 300\n252 answer\n");
     open_rig(); /* also in the middle of one */
     rig.limits = true;
     rig.answer_us = 60000;
@@ -409,25 +409,25 @@ static void ranks_that_wait_cause_a_heartbeat_at_once(void **state)
     open_rig(); /* not within 5 ms after the last one began */
     rig.limits = true;
     rig.ask_us = at(102);
-    run(150, "0 limit 300\n1 answer with entries\n100 limit 300\n101 answer\n105 limit 25 urgent\n106 answer "
-             "patience 25\n");
+    run(150, "0 limit 300\n1 answer with entries\n100 limit 300\n101 answer\n105 limit 12 urgent\n106 answer "
+             "patience 12\n");
     open_rig(); /* in whole milliseconds */
     rig.ask_us = at(101) + 999;
-    run(150, "1 answer with entries\n101 answer\n106 answer patience 25\n");
+    run(150, "1 answer with entries\n101 answer\n106 answer patience 12\n");
     open_rig(); /* nor does it delay a later one */
     rig.limits = true;
     rig.ask_us = at(105);
-    run(150, "0 limit 300\n1 answer with entries\n100 limit 300\n101 answer\n105 limit 25 urgent\n106 answer "
-             "patience 25\n");
+    run(150, "0 limit 300\n1 answer with entries\n100 limit 300\n101 answer\n105 limit 12 urgent\n106 answer "
+             "patience 12\n");
 }
 
-/* Four times the longest answer of late, at least 25 ms and at most three heartbeats. */
+/* Four times the longest answer of late, at least 12 ms and at most three heartbeats. */
 static void the_patience_follows_the_answers_of_the_switch(void **state)
 {
     static const struct {
         uint64_t answer_us;
         unsigned limit_ms;
-    } cases[] = {{0, 25}, {5999, 25}, {6000, 28}, {19000, 80}, {73000, 296}, {74000, 300}, {99000, 300}};
+    } cases[] = {{0, 12}, {2999, 12}, {3000, 16}, {19000, 80}, {73000, 296}, {74000, 300}, {99000, 300}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -462,7 +462,7 @@ static void a_slow_answer_is_forgotten_by_an_eighth_each_time(void **state)
 
 static void be_silent_and_ask(unsigned beat)
 {
-    rig.answer_us = beat < 6 ? NEVER / 2 : 0;
+    rig.answer_us = beat < 7 ? NEVER / 2 : 0;
     rig.ask_us = rig.now_us;
 }
 
@@ -472,12 +472,13 @@ static void each_timeout_while_ranks_wait_doubles_the_patience_until_an_answer(v
     open_rig();
     rig.after = be_silent_and_ask;
     rig.sessions = true;
-    run(690, "0 open 0\n1 answer with entries\n30 ETIMEDOUT patience 25 silent 29: it is late\n"
-             "80 ETIMEDOUT patience 50 silent 79: it is late\n"
-             "180 ETIMEDOUT patience 100 silent 179: it is late\n"
-             "380 close\n380 ETIMEDOUT patience 200 silent 379: it is late\n"
-             "380 open 0\n680 close\n680 ETIMEDOUT patience 300 silent 679: it is late\n680 open 0\n"
-             "681 answer patience 300\n686 answer patience 25\n690 close\n");
+    run(687, "0 open 0\n1 answer with entries\n17 ETIMEDOUT patience 12 silent 16: it is late\n"
+             "41 ETIMEDOUT patience 24 silent 40: it is late\n"
+             "89 ETIMEDOUT patience 48 silent 88: it is late\n"
+             "185 ETIMEDOUT patience 96 silent 184: it is late\n"
+             "377 close\n377 ETIMEDOUT patience 192 silent 376: it is late\n"
+             "377 open 0\n677 close\n677 ETIMEDOUT patience 300 silent 676: it is late\n677 open 0\n"
+             "678 answer patience 300\n683 answer patience 12\n687 close\n");
 }
 
 static void be_late_once(unsigned beat)
@@ -491,7 +492,7 @@ static void a_timeout_without_ranks_that_wait_does_not_change_the_patience(void 
     (void)state;
     open_rig();
     rig.after = be_late_once;
-    run(450, "1 answer with entries\n400 ETIMEDOUT silent 399: it is late\n401 answer patience 25\n");
+    run(450, "1 answer with entries\n400 ETIMEDOUT silent 399: it is late\n401 answer patience 12\n");
 }
 
 static void lose(unsigned beat)
