@@ -65,6 +65,15 @@ static struct by_progress_mark *mark_of(const struct by_world *world, const stru
     return &node->marks[j][tree];
 }
 
+/* Whether a packet is addressed to another node: its tree may have an entry here all the same. */
+static int passes(const struct by_world *world, const struct by_sim_node *node,
+                  const struct by_sim_parcel *parcel)
+{
+    uint32_t direction = parcel->port < node->port_count ? node->direction_of[parcel->port] : UINT32_MAX;
+
+    return direction != UINT32_MAX && parcel->dst_ip != world->directions[direction].src_ip;
+}
+
 /* A contribution enters the engine: the first one of a chunk occupies a slot. */
 static void mark_opened(struct by_world *world, struct by_sim_node *node, const uint8_t *header)
 {
@@ -167,7 +176,8 @@ static void step_engine(struct by_world *world, uint32_t index, struct by_parcel
     uint32_t count = take_burst(world, list, parcels, rx);
 
     for (uint32_t i = 0; i < count && node->engine != NULL; i++)
-        if (rx[i].bytes >= BY_WIRE_HEADER_BYTES && rx[i].data[BY_HEADER_AT_TYPE] == BY_TYPE_CONTRIB)
+        if (rx[i].bytes >= BY_WIRE_HEADER_BYTES && rx[i].data[BY_HEADER_AT_TYPE] == BY_TYPE_CONTRIB &&
+            !passes(world, node, parcels[i]))
             mark_opened(world, node, rx[i].data);
     for (uint32_t done = 0; done < count && node->engine != NULL;) {
         uint32_t taken, tx_count = 0;
@@ -309,7 +319,7 @@ static int is_added_later(struct by_world *world, uint32_t index, struct by_sim_
     unsigned __int128 bytes = (unsigned __int128)(parcel->bytes - BY_WIRE_HEADER_BYTES) * world->config.batch;
 
     if (node->add_den == 0 || parcel->data[BY_HEADER_AT_TYPE] != BY_TYPE_CONTRIB ||
-        parcel->data[BY_HEADER_AT_FLAGS] & BY_FLAG_NODATA)
+        parcel->data[BY_HEADER_AT_FLAGS] & BY_FLAG_NODATA || passes(world, node, parcel))
         return 0;
     mark = mark_of(world, node, parcel->data);
     if (mark == NULL || mark->children < 2)
