@@ -41,6 +41,7 @@ host-driver_SRC := \
 	host-driver/hosts_measure.c \
 	host-driver/address.c \
 	host-driver/image_file.c \
+	host-driver/isa.c \
 	host-driver/line.c \
 	host-driver/local/local.c \
 	host-driver/local/mates.c \

@@ -10,9 +10,9 @@
 
 #include "host-driver/error.h"
 #include "host-driver/float_env.h"
+#include "host-driver/isa.h"
 #include "offload/base/bytes.h"
 #include "offload/endpoint/resume.h"
-#include "offload/reduce/reduce.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
 /* minimum interval between two repairs of one bank: below the minimal retransmission timeout */
@@ -44,7 +44,7 @@ static int open_engine(const struct by_progress_config *config, const struct by_
         .entry_count_max = header->count[BY_SECTION_ENTRY] > 0 ? header->count[BY_SECTION_ENTRY] : 1,
         .relay_count_max = header->count[BY_SECTION_RELAY] > 0 ? header->count[BY_SECTION_RELAY] : 1,
         .repair_interval_ns = REPAIR_NS,
-        .isa = by_isa_best(),
+        .isa = by_host_isa(),
         .tx_max = BY_TX_BATCH,
     };
     struct by_image_fault fault = {0};
@@ -87,7 +87,7 @@ static struct by_endpoint_config endpoint_config(const struct by_progress_config
         .batch = config->batch,
         .stall_ns = config->stall_ns,
         .absent_ns = config->absent_ns,
-        .isa = by_isa_best(),
+        .isa = by_host_isa(),
         .resume = config->resume,
         .shared = config->shared,
         .marked = config->marked,

@@ -6,14 +6,14 @@
 
 #include "host-driver/error.h"
 #include "host-driver/fallback/exchange.h"
-#include "offload/reduce/reduce.h"
+#include "host-driver/isa.h"
 #include "offload/wire/types.h"
 
 #define STRIDE (1u << 16) /* elements per kernel call: they fit a cache */
 
 static const struct by_reducer *reducer_of(const struct by_host_work *work, unsigned dtype)
 {
-    return by_reducer_get(by_isa_best(), work->call.op, dtype);
+    return by_host_reducer(work->call.op, dtype);
 }
 
 static int is_wide(const struct by_host_work *work)

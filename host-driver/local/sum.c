@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host-driver/float_env.h"
-#include "offload/reduce/reduce.h"
+#include "host-driver/isa.h"
 
 #define BLOCK 2048u /* elements summed at once: they and all inputs fit a first-level cache */
 
@@ -30,7 +30,7 @@ static void sum_block(const struct by_reducer *reducer, uint8_t *acc, const uint
 void by_mates_sum(unsigned op, unsigned dtype, void *out, const void *const *in, uint32_t inputs,
                   uint64_t count)
 {
-    const struct by_reducer *reducer = by_reducer_get(by_isa_best(), op, dtype);
+    const struct by_reducer *reducer = by_host_reducer(op, dtype);
     alignas(64) uint8_t wide[BLOCK * 4]; /* f16 and bf16 accumulate in 4 bytes */
     uint64_t float_env = by_float_env_enter();
 

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "offload/reduce/reduce.h"
+#include "host-driver/isa.h"
 
 void by_combine(unsigned op, unsigned dtype, void *to, const void *left, const void *right, uint64_t count,
                 void *scratch)
 {
-    const struct by_reducer *reducer = by_reducer_get(by_isa_best(), op, dtype);
+    const struct by_reducer *reducer = by_host_reducer(op, dtype);
     uint32_t stride = BY_COMBINE_BYTES / reducer->acc_bytes;
 
     for (uint64_t at = 0; at < count; at += stride) {

@@ -127,4 +127,4 @@ $(B)/tests/test_host_dpdk: | $(B)/lib/libfake-dpdk.so $(DPDK_PLUGIN)
 TESTS += test_host_ranks
 test_host_ranks_SRC    := tests/unit/host-driver/test_ranks.c tests/unit/host-driver/fallback/team.c $(HOST_RIG)
 test_host_ranks_LIBS   := $(HOST_LIBS)
-test_host_ranks_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+test_host_ranks_LDLIBS = -lcmocka $(host-driver_LDLIBS) -Wl,--wrap=by_isa_best

@@ -471,6 +471,32 @@ static int tear_down(void **state)
 
 /* ---- parts */
 
+unsigned __real_by_isa_best(void);
+unsigned __wrap_by_isa_best(void);
+
+static unsigned detections;
+
+unsigned __wrap_by_isa_best(void)
+{
+    detections++;
+    return __real_by_isa_best();
+}
+
+/* In a virtual machine a detection may take 100 us. */
+static void the_instruction_set_is_detected_once(void **state)
+{
+    int32_t in[2] = {3, 4}, out;
+    const void *inputs[] = {&in[0], &in[1]};
+
+    (void)state;
+    by_mates_sum(BY_OP_SUM, BY_DTYPE_I32, &out, inputs, 2, 1);
+    detections = 0;
+    for (int i = 0; i < 100; i++)
+        by_mates_sum(BY_OP_SUM, BY_DTYPE_I32, &out, inputs, 2, 1);
+    assert_int_equal(out, 7);
+    assert_int_equal(detections, 0);
+}
+
 static void a_sum_has_the_order_of_the_ranks_for_any_number_of_them(void **state)
 {
     enum { COUNT = 5000, INPUTS = 19 };
@@ -534,6 +560,7 @@ static void slices_cover_every_element_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_instruction_set_is_detected_once),
         cmocka_unit_test(a_sum_has_the_order_of_the_ranks_for_any_number_of_them),
         cmocka_unit_test(slices_cover_every_element_once),
         cmocka_unit_test(every_collective_is_right_in_any_layout),
