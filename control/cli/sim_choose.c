@@ -26,9 +26,14 @@
 /*
  * Chunks of a rank in flight: what this number of unloaded round trips carries, of the mean over
  * the trees, or of the longest one where sums go up. On the way up a chunk waits at each node for
- * the last child. That wait is no queue on a link.
+ * the last child. That wait is no queue on a link. A short call ends while the queues of its start
+ * are still there: for it half as many, or what this part of the call carries, but a few of each
+ * tree.
  */
 #define INFLIGHT_TRIPS 8.0
+#define SHORT_TRIPS    4.0
+#define SHORT_PART     (1 / 32.0)
+#define SHORT_CHUNKS   4u
 /*
  * Down the trees at most what returns in this time, because endpoints at first treat a chunk
  * without an answer for 50 us as lost, and at least what this number of the longest round trips
@@ -265,7 +270,11 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
     double latency = (double)sim->options.latency_ps;
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;
-    double way_ps = goes_up(sim) ? INFLIGHT_TRIPS * longest : fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS);
+    double call_ps = (double)sim->options.bytes / rate * 1e12;
+    double short_ps = fmax(fmax(SHORT_TRIPS * longest, SHORT_PART * call_ps),
+                           SHORT_CHUNKS * sim->lowering->tree_count / chunk_rate);
+    double way_ps = goes_up(sim) ? fmin(INFLIGHT_TRIPS * longest, short_ps)
+                                 : fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS);
 
     if (sim->options.buffer > 0) /* and the time in which a usual port sends what it holds */
         way_ps = fmin(way_ps, mean + BUFFER_PART * (double)sim->options.buffer * choice->mean_fill_ps /
