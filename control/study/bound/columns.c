@@ -14,8 +14,6 @@
 #include "control/study/bound/columns_task.h"
 #include "offload/base/errors.h"
 
-/* The price of a column that neither gains nor loses, where prices come from floating point. */
-#define ONE ((int64_t)1 << 34)
 /* A column improves if its price is below 1 by more than this: less may be rounding. */
 #define TOLERANCE 1e-8
 /* The part of the best prices so far in the prices for which columns are sought. */
@@ -49,52 +47,68 @@ static void task_free(struct by_columns *task)
     by_lp_free(task->lp);
     by_steiner_free(task->steiner);
     by_tree_pair_free(task->tree_pair);
+    by_grown_free(task->grown);
 }
 
 static void row_ends(const struct by_columns *task, uint32_t row, uint32_t ends[2])
 {
-    if (task->steiner)
+    if (task->grown)
+        by_grown_row_ends(task->grown, row, ends);
+    else if (task->steiner)
         by_steiner_row_ends(task->steiner, row, ends);
     else
         by_tree_pair_row_ends(task->tree_pair, row, ends);
 }
 
-/* Makes the pricer and the empty program. False if it is too large. */
-static bool task_make(struct by_columns *task, bool pairs)
+/* The number of nodes that trees may have. */
+static uint32_t count_sites(const struct by_plan_gap *gap)
 {
-    uint32_t sites[2] = {task->gap->both->compute_count, task->gap->both->compute_count};
-    uint64_t work;
+    uint32_t up = gap->both->compute_count, down = up;
 
-    for (uint32_t i = 0; i < task->gap->both->node_count; i++) {
-        sites[0] += task->gap->up->branch[i];
-        sites[1] += task->gap->down->branch[i];
+    for (uint32_t i = 0; i < gap->both->node_count; i++) {
+        up += gap->up->branch[i];
+        down += gap->down->branch[i];
     }
-    sites[0] = sites[0] > sites[1] ? sites[0] : sites[1];
-    if (task->gap->both->net->pair_count * (pairs ? 2 : 1) > ROWS_MAX ||
-        sites[0] > (pairs ? PAIRS_SITES_MAX : SITES_MAX))
-        return false;
-    work = (uint64_t)2 * sites[0] * sites[0] * (1 + sites[0] - task->gap->both->compute_count);
-    work *= pairs ? 2 * sites[0] : 1; /* for each root, up and down */
-    if (pairs)
-        task->tree_pair = by_tree_pair_new(task->gap->up, task->gap->down);
-    else
-        task->steiner = by_steiner_new(task->gap->both);
-    task->rows = pairs ? by_tree_pair_row_count(task->tree_pair) : by_steiner_row_count(task->steiner);
+    return up > down ? up : down;
+}
+
+/* Whether the cheapest pairs, or trees in both directions, can be found in time. */
+static bool fits(const struct by_plan_gap *gap, bool pairs)
+{
+    return gap->both->net->pair_count * (pairs ? 2 : 1) <= ROWS_MAX &&
+           count_sites(gap) <= (pairs ? PAIRS_SITES_MAX : SITES_MAX);
+}
+
+/* Returns the number of columns that may be added to a program of cheapest trees. */
+static uint32_t most_columns(const struct by_columns *task)
+{
+    uint64_t sites = count_sites(task->gap), work = 2 * sites * sites;
+
+    work *= 1 + sites - task->gap->both->compute_count;
+    work *= task->tree_pair ? 2 * sites : 1; /* for each root, up and down */
+    work += (uint64_t)task->rows * task->rows * task->rows / 8;
+    work = (task->gap->lower ? WORK_LOWER_MAX : WORK_MAX) / work;
+    return work < COLUMNS_MAX ? (uint32_t)work : COLUMNS_MAX;
+}
+
+/* Makes the rows of the program of task->steiner, tree_pair or grown. */
+static void make_rows(struct by_columns *task)
+{
+    task->rows = task->grown     ? by_grown_row_count(task->grown)
+                 : task->steiner ? by_steiner_row_count(task->steiner)
+                                 : by_tree_pair_row_count(task->tree_pair);
     task->limits = by_alloc(task->rows, sizeof(*task->limits));
     task->prices = by_alloc(task->rows, sizeof(*task->prices));
     task->counts = by_alloc(task->rows, sizeof(*task->counts));
     task->duals = by_alloc(task->rows, sizeof(*task->duals));
     task->kept = by_alloc(task->rows, sizeof(*task->kept));
-    work += (uint64_t)task->rows * task->rows * task->rows / 8;
-    work = (task->gap->lower ? WORK_LOWER_MAX : WORK_MAX) / work;
-    task->column_max = work < COLUMNS_MAX ? (uint32_t)work : COLUMNS_MAX;
     task->lp = by_lp_new();
     for (uint32_t i = 0; i < task->rows; i++) {
-        task->limits[i] =
-            pairs ? by_tree_pair_row_capacity(task->tree_pair, i) : by_steiner_row_capacity(task->steiner, i);
+        task->limits[i] = task->grown     ? by_grown_row_capacity(task->grown, i)
+                          : task->steiner ? by_steiner_row_capacity(task->steiner, i)
+                                          : by_tree_pair_row_capacity(task->tree_pair, i);
         by_lp_row(task->lp, BY_LP_AT_MOST, task->limits[i], 1);
     }
-    return true;
 }
 
 /* Finds a cheap column for the prices and fills `counts`; returns its price, -1 if there is none of
@@ -119,8 +133,7 @@ static __int128 find(struct by_columns *task, bool prove, __int128 *floor)
     return price;
 }
 
-/* Adds the column in `counts` to the program. Its tree, or pair, is the last in the list. */
-static void add_counts(struct by_columns *task)
+void by_columns_add(struct by_columns *task)
 {
     struct by_column *column;
     uint32_t number = by_lp_column(task->lp, 1, 1), last = task->trees.count - 1;
@@ -169,14 +182,14 @@ static void add(struct by_columns *task)
         paths = by_tree_pair_paths(task->tree_pair, false, &root, &count);
         add_tree(task, task->gap->down, BY_TREE_DOWN, root, paths, count);
     }
-    add_counts(task);
+    by_columns_add(task);
 }
 
 /* Adds the loads of a tree; `row_of` by [from * node_count + to]. False if it is not of the
  * program. */
-static bool count_tree(struct by_columns *task, const struct by_tree *tree, const uint32_t *row_of)
+static bool count_tree(struct by_columns *task, const struct by_tree_list *list, const struct by_tree *tree,
+                       const uint32_t *row_of)
 {
-    const struct by_tree_list *list = task->gap->trees;
     uint32_t n = task->gap->both->node_count;
 
     for (uint32_t e = 0; e < tree->edge_count; e++) {
@@ -199,9 +212,8 @@ static bool count_tree(struct by_columns *task, const struct by_tree *tree, cons
 }
 
 /* Adds the trees that are given as columns, unless additions are limited. */
-static void add_given(struct by_columns *task)
+static void add_given(struct by_columns *task, const struct by_tree_list *list)
 {
-    const struct by_tree_list *list = task->gap->trees;
     uint32_t n = task->gap->both->node_count, *row_of = by_alloc((size_t)n * n, sizeof(*row_of));
     bool right = true;
 
@@ -220,13 +232,13 @@ static void add_given(struct by_columns *task)
         bool pair = list->trees[t].use != BY_TREE_BOTH;
 
         memset(task->counts, 0, task->rows * sizeof(*task->counts));
-        right = !(pair && task->steiner) && count_tree(task, &list->trees[t], row_of) &&
-                (!pair || count_tree(task, &list->trees[t + 1], row_of));
+        right = !(pair && task->steiner) && count_tree(task, list, &list->trees[t], row_of) &&
+                (!pair || count_tree(task, list, &list->trees[t + 1], row_of));
         if (right) {
             by_tree_list_copy(&task->trees, list, t, list->trees[t].weight);
             if (pair)
                 by_tree_list_copy(&task->trees, list, t + 1, list->trees[t + 1].weight);
-            add_counts(task);
+            by_columns_add(task);
         }
         t += pair;
     }
@@ -238,19 +250,18 @@ static bool can_prove(const struct by_columns *task)
     return task->steiner ? by_steiner_can_prove(task->steiner) : by_tree_pair_can_prove(task->tree_pair);
 }
 
-/* Sets the prices between those of the last estimate (part 0) and the kept ones (part 1). */
-static void mix_prices(struct by_columns *task, double part)
+void by_columns_mix_prices(struct by_columns *task, double part)
 {
     for (uint32_t i = 0; i < task->rows; i++) {
         double dual = part * task->kept[i] + (1 - part) * task->duals[i];
 
-        task->prices[i] = dual <= 0 ? 0 : dual >= 1 ? ONE : (int64_t)(dual * (double)ONE + 0.5);
+        task->prices[i] = dual <= 0   ? 0
+                          : dual >= 1 ? BY_COLUMNS_ONE
+                                      : (int64_t)(dual * (double)BY_COLUMNS_ONE + 0.5);
     }
 }
 
-/* Keeps the prices if the bound that they prove, provided that no column is cheaper than the one
- * just found, is the least so far. */
-static void keep_prices(struct by_columns *task, __int128 price)
+void by_columns_keep_prices(struct by_columns *task, __int128 price)
 {
     double bound = 0, one = (double)price;
 
@@ -296,11 +307,11 @@ bool by_columns_generate(struct by_columns *task, double bound)
         for (double part = task->least > 0 ? SMOOTHING : 0;; part = 0) {
             __int128 price;
 
-            mix_prices(task, part);
+            by_columns_mix_prices(task, part);
             price = find(task, prove, &floor);
             if (price < 0)
                 return true;
-            keep_prices(task, price);
+            by_columns_keep_prices(task, price);
             if (part == 0 || improves(task))
                 break;
         }
@@ -318,8 +329,8 @@ bool by_columns_generate(struct by_columns *task, double bound)
     return false;
 }
 
-/* Converts the prices of the exact solution to integers; `*one` as ONE. They are rounded down if
- * they do not fit. */
+/* Converts the prices of the exact solution to integers; `*one` as BY_COLUMNS_ONE. They are rounded
+ * down if they do not fit. */
 static void take_prices(struct by_columns *task, int64_t *one)
 {
     const mpq_t *duals = by_lp_duals(task->lp);
@@ -413,7 +424,7 @@ static int append(const struct by_columns *task, const struct by_amounts *amount
     return 0;
 }
 
-/* Packs pairs, or trees in both directions. */
+/* Packs the cheapest pairs, or trees in both directions. */
 static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *list,
                 struct by_packed *packed, struct by_problem *problem)
 {
@@ -421,30 +432,74 @@ static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *
     struct by_amounts amounts = {0};
     double bound = by_fraction_value(gap->bound);
     __int128 floor;
+    bool solved;
     int error = 0;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
-    if (task_make(&task, pairs)) {
-        bool solved;
-
-        add_given(&task);
-        task.column_max += task.column_count;
-        by_packing_price(task.limits, task.limits, task.rows, task.prices);
-        find(&task, false, &floor);
-        add(&task);
-        solved = by_columns_generate(&task, bound) && finish(&task, packed, problem) == 0;
-        if (!gap->lower || (solved && task.value >= bound * (1 - 1e-9)))
-            error = by_columns_weigh(&task, solved, ROUND_BITS, &amounts);
-        if (!error && solved && amounts.count > 0)
-            by_columns_lower(&task, &amounts);
-        if (!error)
-            error = append(&task, &amounts, list);
-        if (!error && amounts.count > 0)
-            packed->rate = amounts.sum;
-        free(amounts.of);
-    }
+    if (!fits(gap, pairs))
+        return 0;
+    if (pairs)
+        task.tree_pair = by_tree_pair_new(gap->up, gap->down);
+    else
+        task.steiner = by_steiner_new(gap->both);
+    make_rows(&task);
+    add_given(&task, gap->trees);
+    task.column_max = task.column_count + most_columns(&task);
+    by_packing_price(task.limits, task.limits, task.rows, task.prices);
+    find(&task, false, &floor);
+    add(&task);
+    solved = by_columns_generate(&task, bound) && finish(&task, packed, problem) == 0;
+    if (!gap->lower || (solved && task.value >= bound * (1 - 1e-9)))
+        error = by_columns_weigh(&task, solved, ROUND_BITS, &amounts);
+    if (!error && solved && amounts.count > 0)
+        by_columns_lower(&task, &amounts);
+    if (!error)
+        error = append(&task, &amounts, list);
+    if (!error && amounts.count > 0)
+        packed->rate = amounts.sum;
+    free(amounts.of);
     task_free(&task);
     return error;
+}
+
+/* Packs trees, or pairs, that are grown, and those of `list`; replaces these at a better rate. */
+static int pack_grown(const struct by_plan_gap *gap, struct by_tree_list *list, struct by_fraction *rate)
+{
+    struct by_columns task = {.gap = gap, .height_max = UINT32_MAX, .grown = by_grown_new(gap)};
+    struct by_amounts amounts = {0};
+    struct by_tree_list grown = {0};
+    int error;
+
+    make_rows(&task);
+    add_given(&task, list->count > 0 ? list : gap->trees);
+    by_columns_grow(&task, by_fraction_value(gap->bound));
+    error = by_columns_weigh(&task, false, ROUND_BITS, &amounts);
+    if (!error && by_fraction_compare(amounts.sum, *rate) > 0)
+        error = append(&task, &amounts, &grown);
+    if (!error && grown.count > 0) {
+        by_tree_list_free(list);
+        *list = grown;
+        *rate = amounts.sum;
+    }
+    free(amounts.of);
+    task_free(&task);
+    return error;
+}
+
+/* Keeps the second result if it is better; frees it otherwise. Its bound is the one that holds. */
+static void take_better(struct by_tree_list *list, struct by_packed *packed, struct by_tree_list *other,
+                        const struct by_packed *second)
+{
+    if (by_fraction_compare(second->rate, packed->rate) > 0) {
+        struct by_tree_list loser = *list;
+
+        *list = *other;
+        *other = loser;
+        packed->rate = second->rate;
+    }
+    by_tree_list_free(other);
+    packed->bound = second->bound;
+    packed->proof = second->proof;
 }
 
 int by_columns_pack(const struct by_plan_gap *gap, struct by_tree_list *list, struct by_packed *packed,
@@ -457,18 +512,13 @@ int by_columns_pack(const struct by_plan_gap *gap, struct by_tree_list *list, st
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
     if (by_graph_is_symmetric(gap->both))
         error = pack(gap, false, list, packed, problem);
-    if (error || !gap->pairs || by_fraction_compare(packed->rate, gap->bound) >= 0)
-        return error;
-    by_certificate_free(packed->proof); /* it does not hold for pairs */
-    error = pack(gap, true, &other, &second, problem);
-    if (!error && by_fraction_compare(second.rate, packed->rate) > 0) {
-        by_tree_list_free(list);
-        *list = other;
-        other = (struct by_tree_list){0};
-        packed->rate = second.rate;
+    if (!error && gap->pairs && by_fraction_compare(packed->rate, gap->bound) < 0) {
+        by_certificate_free(packed->proof); /* it does not hold for pairs */
+        error = pack(gap, true, &other, &second, problem);
+        take_better(list, packed, &other, &second);
     }
-    packed->bound = second.bound;
-    packed->proof = second.proof;
-    by_tree_list_free(&other);
+    if (!error && !gap->lower && !fits(gap, gap->pairs) && by_grown_fits(gap) &&
+        by_fraction_compare(packed->rate, gap->bound) < 0)
+        error = pack_grown(gap, list, &packed->rate);
     return error;
 }

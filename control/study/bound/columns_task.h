@@ -1,6 +1,7 @@
 /*
- * A program of columns, shared by its parts: columns.c generates them, columns_low.c replaces high
- * trees by low ones, columns_weigh.c finds weights of 63 bits. Each program belongs to one thread.
+ * A program of columns, shared by its parts: columns.c generates them, columns_grow.c does so on
+ * large fabrics, columns_low.c replaces high trees by low ones, columns_weigh.c finds weights of 63
+ * bits. Each program belongs to one thread.
  */
 #ifndef BY_STUDY_BOUND_COLUMNS_TASK_H
 #define BY_STUDY_BOUND_COLUMNS_TASK_H
@@ -9,6 +10,10 @@
 #include "control/planner/lp/lp.h"
 #include "control/planner/planner.h"
 
+/* The price of a column that neither gains nor loses, where prices come from floating point. */
+#define BY_COLUMNS_ONE ((int64_t)1 << 34)
+
+struct by_grown;
 struct by_steiner;
 struct by_tree_pair;
 
@@ -28,8 +33,10 @@ struct by_column {
 
 struct by_columns {
     const struct by_plan_gap *gap;
-    struct by_steiner *steiner; /* trees in both directions; NULL: pairs */
-    struct by_tree_pair *tree_pair;
+    /* One of these finds the columns: */
+    struct by_steiner *steiner;     /* the cheapest trees in both directions */
+    struct by_tree_pair *tree_pair; /* the cheapest pairs */
+    struct by_grown *grown;         /* both, on large fabrics */
     uint32_t rows;
     int64_t *limits, *prices;
     int32_t *counts;
@@ -50,6 +57,26 @@ struct by_columns {
  * False: there was no time, or no estimate.
  */
 bool by_columns_generate(struct by_columns *task, double bound);
+/* Adds the column in `counts`, whose tree, or pair, is the last in the list of trees. */
+void by_columns_add(struct by_columns *task);
+/* Sets the prices between those of the last estimate (part 0) and the kept ones (part 1). */
+void by_columns_mix_prices(struct by_columns *task, double part);
+/* Keeps the prices if the bound that they prove, provided that no column is cheaper than `price`,
+ * is the least so far. */
+void by_columns_keep_prices(struct by_columns *task, __int128 price);
+
+/* Whether the fabric is small enough for by_columns_grow. */
+bool by_grown_fits(const struct by_plan_gap *gap);
+/* Rows are the one-way links, then the switches with a budget of additions. The caller frees it. */
+struct by_grown *by_grown_new(const struct by_plan_gap *gap);
+void by_grown_free(struct by_grown *grown);
+uint32_t by_grown_row_count(const struct by_grown *grown);
+int64_t by_grown_row_capacity(const struct by_grown *grown, uint32_t row);
+/* From and to of a link, or a switch twice. */
+void by_grown_row_ends(const struct by_grown *grown, uint32_t row, uint32_t ends[2]);
+/* Adds grown columns until none improves, the value is at least `bound`, or the work or the time is
+ * used up. */
+void by_columns_grow(struct by_columns *task, double bound);
 /* Amounts of the columns, in units of capacity. All zero has none. */
 struct by_amounts {
     uint32_t count; /* of the columns that existed when the amounts were found; later ones have none */

@@ -114,6 +114,25 @@ static void leaf_spine(struct by_builder *builder, struct by_prng *prng)
     }
 }
 
+/* 72 to 144 hosts below 9 to 12 leaves that have links to some of 6 to 8 spines each: more than the
+ * programs of cheapest pairs hold. */
+static void large_leaf_spine(struct by_builder *builder, struct by_prng *prng)
+{
+    uint32_t leaves = 9 + below(prng, 4), spines = 6 + below(prng, 3), hosts = 8 + below(prng, 5);
+
+    add_switches(builder, prng, leaves + spines);
+    for (uint32_t i = 0; i < leaves * hosts; i++)
+        by_builder_compute(builder, "host%u", i);
+    for (uint32_t i = 0; i < leaves; i++) {
+        uint32_t first = below(prng, spines);
+
+        for (uint32_t j = 0; j < 4; j++)
+            link_both(builder, i, leaves + (first + j) % spines, 2 + below(prng, 7));
+        for (uint32_t j = 0; j < hosts; j++)
+            link_both(builder, i, leaves + spines + i * hosts + j, 2 + below(prng, 3));
+    }
+}
+
 /* Switches in a row, with hosts at each, some of which have a direct link to a neighbour. */
 static void chain(struct by_builder *builder, struct by_prng *prng)
 {
@@ -139,7 +158,8 @@ static const struct {
                 {"mesh of switches", mesh},
                 {"leaf-spine", leaf_spine},
                 {"chain", chain},
-                {"random, any links", NULL}};
+                {"random, any links", NULL},
+                {"large leaf-spine", large_leaf_spine}};
 
 static struct by_topology *make_fabric(size_t family, uint64_t seed)
 {

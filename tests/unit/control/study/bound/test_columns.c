@@ -128,6 +128,62 @@ static void trees_at_the_bound_become_lower_and_fewer(void **state)
     by_topology_free(topology);
 }
 
+/* 9 leaves of 8 hosts, each linked to 4 of 6 spines. Switches multicast, aggregate, do both or only
+ * forward; two leaves add at a limited rate, which their hosts' trees exceed if all add there. The
+ * caller frees the fabric. */
+static struct by_topology *large_mixed(void)
+{
+    enum { LEAVES = 9, SPINES = 6, HOSTS = 8 };
+    struct by_builder *builder = by_builder_new("large", "GB/s");
+    struct by_place nowhere = {0, 0};
+    struct by_problem problem = {0};
+    struct by_topology *topology;
+    char name[32];
+
+    for (uint32_t i = 0; i < LEAVES + SPINES; i++) {
+        struct by_node node = {
+            .name = name, .multicast = i % 4 == 0 || i % 4 == 2, .aggregate = i % 4 == 1 || i % 4 == 2};
+
+        if (i == 3 || i == 6)
+            node = (struct by_node){
+                .name = name, .multicast = true, .aggregate = true, .aggregate_rate = {11, 1}};
+        snprintf(name, sizeof(name), "switch%u", i);
+        by_builder_node(builder, &node);
+    }
+    for (uint32_t i = 0; i < LEAVES * HOSTS; i++)
+        by_builder_compute(builder, "host%u", i);
+    for (uint32_t i = 0; i < LEAVES; i++) {
+        for (uint32_t j = 0; j < 4; j++)
+            by_builder_link(builder, i, LEAVES + (i + j) % SPINES, true,
+                            (struct by_fraction){2 + (i + j) % 5, 1}, nowhere);
+        for (uint32_t j = 0; j < HOSTS; j++)
+            by_builder_link(builder, i, LEAVES + SPINES + i * HOSTS + j, true,
+                            (struct by_fraction){2 + j % 3, 1}, nowhere);
+    }
+    assert_int_equal(by_builder_finish(builder, &topology, &problem), 0);
+    by_builder_free(builder);
+    return topology;
+}
+
+/* 87 nodes of pairs are more than those of which the cheapest are sought. */
+static void large_fabrics_of_mixed_switches_reach_their_bound(void **state)
+{
+    struct by_topology *topology = large_mixed();
+    struct by_plan *plan = plan_of(topology, by_program_pack, 0), *plain = plan_of(topology, NULL, 0);
+
+    (void)state;
+    print_message("%.4f of the bound, %g instead of %g without programs\n", by_fraction_value(ratio(plan)),
+                  by_fraction_value(plan->achieved), by_fraction_value(plain->achieved));
+    rig_verify(plan, topology,
+               by_fraction_compare(plan->achieved, plan->optimum) < 0 ? BY_VERDICT_VALID
+                                                                      : BY_VERDICT_OPTIMAL);
+    assert_true(by_fraction_compare(ratio(plan), (struct by_fraction){99, 100}) > 0);
+    assert_true(by_fraction_value(plain->achieved) < 0.95 * by_fraction_value(plan->achieved));
+    by_plan_free(plain);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
 /* The program in integers weighs trees as it finds them: they are as fast, and higher. */
 static void trees_of_columns_are_low(void **state)
 {
@@ -165,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_fabrics_reach_their_bound),
+        cmocka_unit_test(large_fabrics_of_mixed_switches_reach_their_bound),
         cmocka_unit_test(trees_at_the_bound_become_lower_and_fewer),
         cmocka_unit_test(trees_of_columns_are_low),
         cmocka_unit_test(a_time_limit_ends_the_search),
