@@ -404,9 +404,21 @@ static int finish(struct by_columns *task, struct by_packed *packed, struct by_p
     }
 }
 
-/* Appends the trees with their weights. */
+/* Whether a column with an amount is a pair. */
+static bool uses_pairs(const struct by_columns *task, const struct by_amounts *amounts)
+{
+    for (uint32_t i = 0; i < amounts->count; i++)
+        if (amounts->of[i].num > 0 && task->trees.trees[task->columns[i].tree].use != BY_TREE_BOTH)
+            return true;
+    return false;
+}
+
+/* Appends the trees with their weights. Plans have either trees in both directions or pairs; where
+ * both are columns, the former become pairs of equal trees. */
 static int append(const struct by_columns *task, const struct by_amounts *amounts, struct by_tree_list *list)
 {
+    bool pairs = uses_pairs(task, amounts);
+
     for (uint32_t i = 0; i < amounts->count; i++) {
         uint32_t tree = task->columns[i].tree;
         struct by_fraction weight;
@@ -418,8 +430,11 @@ static int append(const struct by_columns *task, const struct by_amounts *amount
             return BY_ERANGE;
         }
         by_tree_list_copy(list, &task->trees, tree, weight);
-        if (task->trees.trees[tree].use != BY_TREE_BOTH)
-            by_tree_list_copy(list, &task->trees, tree + 1, weight);
+        if (!pairs)
+            continue;
+        list->trees[list->count - 1].use = BY_TREE_UP;
+        by_tree_list_copy(list, &task->trees, tree + (task->trees.trees[tree].use != BY_TREE_BOTH), weight);
+        list->trees[list->count - 1].use = BY_TREE_DOWN;
     }
     return 0;
 }

@@ -179,6 +179,8 @@ static void large_fabrics_of_mixed_switches_reach_their_bound(void **state)
                                                                       : BY_VERDICT_OPTIMAL);
     assert_true(by_fraction_compare(ratio(plan), (struct by_fraction){99, 100}) > 0);
     assert_true(by_fraction_value(plain->achieved) < 0.95 * by_fraction_value(plan->achieved));
+    for (uint32_t i = 1; i < plan->tree_count; i++) /* pairs, or trees in both directions */
+        assert_true((plan->trees[i].use == BY_TREE_BOTH) == (plan->trees[0].use == BY_TREE_BOTH));
     by_plan_free(plain);
     by_plan_free(plan);
     by_topology_free(topology);
