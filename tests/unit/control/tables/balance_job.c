@@ -13,6 +13,7 @@
 
 #include "control/base/alloc.h"
 #include "control/tables/balance.h"
+#include "control/tables/balance_items.h"
 #include "offload/base/limits.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/tables/bench.h"
@@ -405,6 +406,16 @@ static struct by_laid_trees laid(const struct by_address_map *map, const struct 
     return laid;
 }
 
+static void free_laid(struct by_laid_trees *laid)
+{
+    for (uint32_t t = 0; t < laid->count; t++) {
+        by_hops_free(&laid->trees[t].hops);
+        by_hops_free(&laid->trees[t].down);
+        mpq_clear(laid->trees[t].weight);
+    }
+    free(laid->trees);
+}
+
 /* A job has at most BY_TREES_MAX trees, of which a pair is two; `use` counts those of its plans. */
 static void a_tree_is_split_while_the_job_has_few_trees(void **state)
 {
@@ -438,12 +449,155 @@ static void a_tree_is_split_while_the_job_has_few_trees(void **state)
         assert_int_equal(use.places[0], rows[i].added);
         assert_int_equal(use.places[1], 0);
         assert_int_equal(facts.split + 1, all.count);
-        for (uint32_t t = 0; t < all.count; t++) {
-            by_hops_free(&all.trees[t].hops);
-            by_hops_free(&all.trees[t].down);
-            mpq_clear(all.trees[t].weight);
-        }
-        free(all.trees);
+        free_laid(&all);
+        free(use.places);
+        by_address_map_free(&map);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* Cables between h0 and each other host, one of which carries a whole tree, and single ones that
+ * are not counted. The direction that is fuller decides: 100 of 280, 150 of 198, 100 of 180 and,
+ * not crowded, 200, and 100 of 1. */
+static void crowded_cables_are_taken_in_the_order_of_their_load(void **state)
+{
+    static const char *const trees[] = {"100 h0: h0>h1 h0>h2 h0>h3 h0>h4 h0>h5",
+                                        "50 h0: h0>h2 h2>s0>h1 h2>s0>h3 h2>s0>h4 h2>s0>h5", NULL};
+    static const int64_t capacity[6][2] = {{0},      {75, 70},   {99, 66},
+                                           {60, 99}, {100, 100}, {99, 1}}; /* by host */
+    static const uint32_t order[] = {4, 1, 2, 0};
+    struct by_topology *topology =
+        bench_topology("h0 h1 h2 h3 h4 h5 s0", "h0-h1 h0-h1 h0-h1 h0-h1 h0-h2 h0-h2 h0-h2 h0-h3 h0-h3 h0-h3 "
+                                               "h0-h4 h0-h4 h0-h5 h0>h5 s0-h1 s0-h2 s0-h3 s0-h4 s0-h5");
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    struct by_address_map map;
+    struct by_problem problem = {0};
+    struct by_laid_trees all;
+    struct by_balance_work work = {.map = &map, .laid = &all};
+    struct by_fraction part;
+
+    (void)state;
+    for (uint32_t l = 0; l < topology->link_count; l++) {
+        const struct by_link *link = &topology->links[l];
+
+        topology->arcs[link->arc_ab].capacity = capacity[link->b][0];
+        if (link->arc_ba != UINT32_MAX)
+            topology->arcs[link->arc_ba].capacity = capacity[link->b][1];
+    }
+    assert_int_equal(by_address_map_make(topology, &map, &problem), 0);
+    all = laid(&map, plan, false);
+    mpz_init(work.common);
+    assert_int_equal(by_balance_groups(&work), 5);
+    part = by_balance_read(&work);
+    assert_int_equal(part.num, 1);
+    assert_int_equal(part.den, 100);
+    assert_int_equal(work.crowded, 4);
+    assert_memory_equal(work.order, order, sizeof(order));
+    by_balance_release(&work);
+    free_laid(&all);
+    by_address_map_free(&map);
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* Lays trees of these weights on one of up to three cables, and balances them in a job that has
+ * all trees it may have, and so splits none. */
+static void expect_whole(const int64_t *capacity, const unsigned *weights, int64_t num, int64_t den)
+{
+    struct by_topology *topology =
+        bench_topology("h0 h1", capacity[2] == 0 ? "h0-h1 h0-h1" : "h0-h1 h0-h1 h0-h1");
+    char text[9][32];
+    const char *trees[9] = {NULL};
+    struct by_address_map map;
+    struct by_problem problem = {0};
+    struct by_balance_use use = {0};
+    struct by_balance_facts facts;
+    struct by_laid_trees all;
+    struct by_plan *plan;
+
+    for (uint32_t t = 0; weights[t] > 0; t++) {
+        snprintf(text[t], sizeof(text[t]), "%u h0: h0>h1", weights[t]);
+        trees[t] = text[t];
+    }
+    for (uint32_t link = 0; link < topology->link_count; link++)
+        topology->arcs[topology->links[link].arc_ab].capacity =
+            topology->arcs[topology->links[link].arc_ba].capacity = capacity[link];
+    plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    assert_int_equal(by_address_map_make(topology, &map, &problem), 0);
+    all = laid(&map, plan, false);
+    use = (struct by_balance_use){.trees = BY_TREES_MAX - all.count,
+                                  .places = by_alloc(topology->node_count, sizeof(*use.places))};
+    by_balance(&map, &all, &use, &facts);
+    if (facts.part.num != num || facts.part.den != den)
+        fail_msg("a part of %lld/%lld instead of %lld/%lld", (long long)facts.part.num,
+                 (long long)facts.part.den, (long long)num, (long long)den);
+    assert_int_equal(facts.split, 0);
+    free_laid(&all);
+    free(use.places);
+    by_address_map_free(&map);
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* Trees that are packed into equal cables at this rate, and not at one beside it. */
+static void each_rate_is_tried_in_turn(void **state)
+{
+    static const struct {
+        int64_t num, den; /* of the planned rate */
+        int64_t capacity[3];
+        unsigned weights[9];
+    } rows[] = {
+        {128, 129, {512, 512}, {209, 91, 208, 131, 308, 85}},
+        {64, 65, {64, 64}, {35, 29, 13, 15, 8, 30}},
+        {32, 33, {128, 128}, {87, 20, 20, 23, 69, 45}},
+        {16, 17, {128, 128}, {38, 43, 63, 73, 55}},
+        {8, 9, {64, 64}, {8, 34, 47, 21, 9, 25}},
+        {4, 5, {16, 16, 16}, {9, 7, 17, 11, 3, 13}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        expect_whole(rows[i].capacity, rows[i].weights, rows[i].num, rows[i].den);
+}
+
+/* Trees that fit nowhere go where they load a cable least in relation to its bandwidth: 54 on one of
+ * 30, and 18 on one of 10. */
+static void trees_that_fit_nowhere_are_divided_by_the_bandwidth_of_cables(void **state)
+{
+    static const unsigned weights[9] = {9, 9, 9, 9, 9, 9, 9, 9};
+
+    (void)state;
+    expect_whole((const int64_t[3]){30, 10}, weights, 5, 9);
+    expect_whole((const int64_t[3]){10, 30}, weights, 5, 9);
+}
+
+/* Two trees of 15 on cables of 10 reach 2/3, whole or split, in either direction. */
+static void splits_that_gain_nothing_are_not_made(void **state)
+{
+    static const char *const trees[][3] = {{"15 h0: h0>h1", "15 h0: h0>h1", NULL},
+                                           {"15 h1: h1>h0", "15 h1: h1>h0", NULL}};
+    static const enum by_table_flow flows[] = {BY_FLOW_BOTH, BY_FLOW_UP, BY_FLOW_DOWN};
+
+    (void)state;
+    for (uint32_t row = 0; row < 6; row++) {
+        struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees[row % 2]);
+        struct by_balance_use use = {.places = by_alloc(topology->node_count, sizeof(*use.places))};
+        struct by_address_map map;
+        struct by_problem problem = {0};
+        struct by_balance_facts facts;
+        struct by_laid_trees all;
+
+        assert_int_equal(by_address_map_make(topology, &map, &problem), 0);
+        all = laid(&map, plan, false);
+        all.trees[0].flow = all.trees[1].flow = flows[row / 2];
+        by_balance(&map, &all, &use, &facts);
+        assert_int_equal(facts.part.num, 2);
+        assert_int_equal(facts.part.den, 3);
+        assert_int_equal(facts.split, 0);
+        assert_int_equal(use.trees, 2);
+        free_laid(&all);
         free(use.places);
         by_address_map_free(&map);
         bench_plan_free(plan);
@@ -503,6 +657,10 @@ int main(void)
         cmocka_unit_test(trees_on_cables_that_are_just_full_stay_there),
         cmocka_unit_test(a_weight_of_any_tree_may_be_a_fraction),
         cmocka_unit_test(a_tree_is_split_while_the_job_has_few_trees),
+        cmocka_unit_test(crowded_cables_are_taken_in_the_order_of_their_load),
+        cmocka_unit_test(each_rate_is_tried_in_turn),
+        cmocka_unit_test(trees_that_fit_nowhere_are_divided_by_the_bandwidth_of_cables),
+        cmocka_unit_test(splits_that_gain_nothing_are_not_made),
         cmocka_unit_test(several_splits_are_told_as_such),
         cmocka_unit_test(a_tree_becomes_a_pair_while_its_nodes_are_in_few_trees_of_the_job),
         cmocka_unit_test(only_what_gains_by_it_becomes_a_pair),
