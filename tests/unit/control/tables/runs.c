@@ -112,6 +112,175 @@ static void a_plan_is_counted_as_it_is_lowered(void **state)
     }
 }
 
+/* Adds a rotation of `order` steps that moves node i to `next[i]`. */
+static void rotate(struct by_plan *plan, const struct by_topology *topology, uint32_t order,
+                   const uint32_t *next)
+{
+    struct by_rotation *rotation;
+
+    if (plan->rotations == NULL)
+        plan->rotations = by_alloc(1, sizeof(*plan->rotations));
+    plan->rotations->node_count = topology->node_count;
+    rotation = &plan->rotations->list[plan->rotations->count++];
+    rotation->order = order;
+    rotation->next = by_alloc(topology->node_count, sizeof(*next));
+    memcpy(rotation->next, next, topology->node_count * sizeof(*next));
+}
+
+/* Rotations of four hosts: none, halves, or halves and pairs, so that each tree is one of one, two
+ * or four. */
+static void a_plan_by_classes_is_counted_as_all_its_trees_are_lowered(void **state)
+{
+    static const uint32_t still[6] = {0, 1, 2, 3, 4, 5}, halves[6] = {0, 2, 1, 4, 3, 5},
+                          pairs[6] = {0, 3, 4, 1, 2, 5};
+    static const struct {
+        uint32_t rotations;
+        const char *trees[3];
+        const char *fullest; /* a switch */
+    } rows[] = {
+        {2, {"1 h0: h0>s s>h1 s>h2 h2>x>h3"}, "s"},
+        {2, {"1 h0: h0>x>h1 h1>x>h2 h2>x>h3", "2 h1: h1>x>h0 h1>x>h3 h3>x>h2"}, NULL},
+        {2, {"1 h0: h0>s s>h1 s>h2 h1>x>h3", "1 h0: h0>x>h1 h1>x>h2 h2>x>h3"}, "s"},
+        {1, {"1 h0: h0>s s>h1 s>h2 h2>x>h3"}, "s"},
+        {1, {"1 h0: h0>x>h1 h0>x>h2 h0>x>h3"}, NULL},
+        {0, {"1 s: s>h0 s>h1 s>h2 s>h3"}, "s"},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct by_topology *topology =
+            bench_topology("s* h0 h1 h2 h3 x", "h0-s h1-s h2-s h3-s h0-x h1-x h2-x h3-x");
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, rows[r].trees);
+        struct by_lower_job job = {.job = 1, .plan_count = 1};
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+        struct by_runs runs;
+        uint32_t entries = 0;
+
+        rotate(plan, topology, rows[r].rotations > 0 ? 2 : 1, rows[r].rotations > 0 ? halves : still);
+        if (rows[r].rotations > 1)
+            rotate(plan, topology, 2, pairs);
+        by_runs_find(topology, plan, &runs);
+        if (!runs.runs)
+            fail_msg("%s", runs.problem.text);
+        if (by_rotations_expand(plan, &problem) != 0)
+            fail_msg("%s", problem.text);
+        job.plans = (const struct by_plan *const *)&plan;
+        if (by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &problem) != 0)
+            fail_msg("%s", problem.text);
+        for (uint32_t i = 0; i < topology->node_count; i++) {
+            struct by_lower_need need = by_lowering_need(lowering, 1, i);
+
+            entries = need.entries > entries ? need.entries : entries;
+            if (rows[r].fullest != NULL && strcmp(topology->nodes[i].name, rows[r].fullest) == 0) {
+                assert_string_equal(runs.fullest, rows[r].fullest);
+                assert_int_equal(runs.fullest_trees, need.entries);
+                assert_int_equal(runs.fullest_slots, need.slots);
+            }
+        }
+        assert_int_equal(runs.trees, entries);
+        assert_int_equal(runs.window, lowering->window);
+        assert_int_equal(runs.slots, lowering->slots);
+        if (rows[r].fullest == NULL)
+            assert_null(runs.fullest);
+        by_lowering_free(lowering);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* All relays of a tree are at the second of two switches, and a rotation exchanges these: each has
+ * the relays of half of the trees, 2 * (hosts - 1) of each. */
+static void relays_are_counted_at_each_place_where_classes_have_them(void **state)
+{
+    static const struct {
+        uint32_t hosts, trees;
+        const char *refusal;
+    } rows[] = {{64, 64, ""}, {66, 62, "'x0' needs 531960 relays; the limit is 524288"}};
+    enum { MOST = 66, NODES = MOST + 2 };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        uint32_t hosts = rows[r].hosts, around[NODES], across[NODES];
+        char nodes[NODES * 4] = "", links[MOST * 16] = "", text[MOST * 12] = "1 h0:";
+        const char *trees[MOST] = {NULL};
+        size_t n = 0, l = 0, t = strlen(text);
+        struct by_topology *topology;
+        struct by_plan *plan;
+        struct by_runs runs;
+
+        for (uint32_t h = 0; h < hosts; h++) {
+            n += (size_t)sprintf(nodes + n, "h%u ", h);
+            l += (size_t)sprintf(links + l, "h%u-x0 h%u-x1 ", h, h);
+            if (h > 0)
+                t += (size_t)sprintf(text + t, " h0>x1>h%u", h);
+            around[h] = (h + 1) % hosts;
+            across[h] = h;
+        }
+        strcat(nodes, "x0 x1");
+        links[l - 1] = '\0';
+        around[hosts] = across[hosts + 1] = hosts;
+        around[hosts + 1] = across[hosts] = hosts + 1;
+        for (uint32_t i = 0; i < rows[r].trees; i++)
+            trees[i] = text;
+        topology = bench_topology(nodes, links);
+        plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+        rotate(plan, topology, hosts, around);
+        rotate(plan, topology, 2, across);
+        by_runs_find(topology, plan, &runs);
+        assert_string_equal(runs.problem.text, rows[r].refusal);
+        assert_int_equal(runs.runs, rows[r].refusal[0] == '\0');
+        by_rotations_free(plan->rotations);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* The last plan that fits a limit, and the first that does not: trees of one host to all others, of
+ * which each has two relays at x, or with more than 64 and more than 128 children. */
+static void the_limits_of_a_node_are_those_of_its_tables(void **state)
+{
+    static const struct {
+        uint32_t hosts;
+        const char *edge, *refusal;
+    } rows[] = {
+        {33, " h0>x>h%u", ""},
+        {34, " h0>x>h%u", "'x' needs 540672 relays; the limit is 524288"},
+        {66, " h0>h%u", ""},
+        {130, " h0>h%u", "'h0' is in 8192 trees and has 16384 slots"},
+    };
+    enum { MOST = 130 };
+    const char **trees = by_alloc(BY_TREES_MAX + 1, sizeof(*trees));
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char nodes[MOST * 6] = "", links[MOST * 16] = "", text[MOST * 12] = "1 h0:";
+        size_t n = 0, l = 0, t = strlen(text);
+        struct by_topology *topology;
+        struct by_plan *plan;
+        struct by_runs runs;
+
+        for (uint32_t h = 0; h < rows[r].hosts; h++) {
+            n += (size_t)sprintf(nodes + n, "h%u ", h);
+            l += (size_t)sprintf(links + l, h > 0 ? "h0-h%u h%u-x " : "h%u-x ", h, h);
+            if (h > 0)
+                t += (size_t)sprintf(text + t, rows[r].edge, h);
+        }
+        strcat(nodes, "x");
+        links[l - 1] = '\0';
+        for (uint32_t i = 0; i < BY_TREES_MAX; i++)
+            trees[i] = text;
+        topology = bench_topology(nodes, links);
+        plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+        by_runs_find(topology, plan, &runs);
+        assert_string_equal(runs.problem.text, rows[r].refusal);
+        assert_int_equal(runs.runs, rows[r].refusal[0] == '\0');
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+    free(trees);
+}
+
 static void more_trees_than_a_job_has_are_refused_in_a_large_plan(void **state)
 {
     const unsigned hosts = 30;
@@ -135,6 +304,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_is_counted_as_it_is_lowered),
+        cmocka_unit_test(a_plan_by_classes_is_counted_as_all_its_trees_are_lowered),
+        cmocka_unit_test(relays_are_counted_at_each_place_where_classes_have_them),
+        cmocka_unit_test(the_limits_of_a_node_are_those_of_its_tables),
         cmocka_unit_test(more_trees_than_a_job_has_are_refused_in_a_large_plan),
     };
 
