@@ -240,6 +240,74 @@ static void the_json_has_each_field(void **state)
     bench_images_free(&images);
 }
 
+/* A hop through one relay names it, without "and others". */
+static void a_hop_names_its_only_relay(void **state)
+{
+    static const char *const trees[] = {"10 sw0: sw0>h0 sw0>x0>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 sw0* x0", "h0-sw0 sw0-x0 x0-h1");
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    struct bench_images images;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    (void)state;
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    images = bench_images(lowering);
+    by_dump_text(images.bytes[0], images.size[0], stream);
+    fclose(stream);
+    assert_non_null(strstr(text, "hop job 1 tree 0: h1 is child 1 of sw0, by way of x0\n"));
+    assert_non_null(strstr(text, "hop job 1 tree 0: h0 is child 0 of sw0\n"));
+    free(text);
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* A port of a link of one direction has one rate, in a job with a share; that of a link in a VLAN
+ * has its number too. */
+static void a_port_of_one_direction_has_one_rate(void **state)
+{
+    static const char *const trees[] = {"10 h0: h0>x0>x1>h1", NULL};
+    static const char *const ports[] = {
+        "to node 2 198.18.0.2 02:62:c6:12:00:02, 10 GB/s in, 0 out\n",
+        "to node 1 198.18.0.5 02:62:c6:12:00:05, VLAN 7, 10 GB/s in, 10 out\n",
+        "to node 4 198.18.0.7 02:62:c6:12:00:07, 0 GB/s in, 10 out\n"};
+    static const char site[] = "{\"format\": \"banyan-site-1\", \"links\": [{\"between\": [\"h1\", \"x1\"], "
+                               "\"vlan\": 7}]}";
+    struct by_topology *topology = bench_topology("h0 h1 x0 x1 x2", "h0-x0 x0>x1 x1-h1 x1>x2 x2>x0");
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_BROADCAST, "h0", trees);
+    struct by_lower_job job = {
+        .job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan, .share = BY_SHARE_ONE / 2};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    struct bench_images images;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    (void)state;
+    if (by_site_parse(site, strlen(site), topology, &problem) != 0 ||
+        by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    images = bench_images(lowering);
+    by_dump_text(images.bytes[3], images.size[3], stream);
+    fclose(stream);
+    for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
+        if (strstr(text, ports[i]) == NULL)
+            fail_msg("'%s' is not in %s", ports[i], text);
+    free(text);
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
 /* The lines that differ, and nothing of those that do not, whichever image has more of them. */
 static void a_difference_has_the_lines_of_one_image_only(void **state)
 {
@@ -279,6 +347,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_text_has_each_record),
         cmocka_unit_test(the_json_has_each_field),
+        cmocka_unit_test(a_hop_names_its_only_relay),
+        cmocka_unit_test(a_port_of_one_direction_has_one_rate),
         cmocka_unit_test(a_difference_has_the_lines_of_one_image_only),
     };
 

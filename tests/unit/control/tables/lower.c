@@ -573,6 +573,8 @@ static void limits_are_named_with_node_and_remedy(void **state)
     expect_refusal(topology, BY_COLLECTIVE_ALLREDUCE, NULL, star_allreduce,
                    &(struct by_lower_options){.window = 48}, BY_EINVAL, window);
     expect_refusal(topology, BY_COLLECTIVE_ALLREDUCE, NULL, star_allreduce,
+                   &(struct by_lower_options){.window = 2 * BY_WINDOW_MAX}, BY_EINVAL, window + 1);
+    expect_refusal(topology, BY_COLLECTIVE_ALLREDUCE, NULL, star_allreduce,
                    &(struct by_lower_options){.mtu = 100}, BY_EINVAL, mtu);
     by_topology_free(topology);
     topology = star();
@@ -589,7 +591,6 @@ static void limits_are_named_with_node_and_remedy(void **state)
     by_topology_free(topology);
 }
 
-/* A star with more hosts than the children that an entry may have. */
 static void an_allgather_without_a_tree_for_each_rank_is_refused(void **state)
 {
     const char *const trees[] = {star_gather[0], star_gather[1], star_gather[3], NULL};

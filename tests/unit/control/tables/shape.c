@@ -1,6 +1,6 @@
 /*
- * Tables of trees of special shapes: pairs of trees up and down, and nodes of more than 64
- * children. Single-threaded.
+ * Tables of trees of special shapes: pairs of trees up and down, nodes of more than 64 children,
+ * and windows and relays at their limits. Single-threaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,6 +164,68 @@ static void more_links_than_ports_are_refused(void **state)
     by_topology_free(topology);
 }
 
+static void a_window_of_any_power_of_two_is_kept(void **state)
+{
+    static const char *const trees[] = {"1 s: s>h0 s>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 s*", "h0-s h1-s");
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+
+    (void)state;
+    for (uint32_t window = 1; window <= BY_WINDOW_MAX; window *= 2) {
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+
+        if (by_lower(topology, &job, 1, &(struct by_lower_options){.window = window}, &lowering, &problem) !=
+            0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(lowering->window, window);
+        by_lowering_free(lowering);
+    }
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* The relays of a lowering are replaced by as many as an image may have, to further addresses. */
+static void an_image_has_relays_up_to_the_limit(void **state)
+{
+    enum { X0 = 2 };
+    static const char *const trees[] = {"1 h0: h0>x0>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 x0", "h0-x0 x0-h1");
+    struct by_lowering *lowering = lower(topology, trees, 0);
+    struct by_lowered_relay *relays = calloc(BY_RELAYS_MAX + 1, sizeof(*relays)), *own = lowering->relays;
+    uint32_t own_count = lowering->relay_count;
+    struct by_problem problem = {0};
+    struct by_image_header header;
+    uint8_t *image = NULL;
+    size_t bytes;
+
+    (void)state;
+    assert_non_null(relays);
+    for (uint32_t i = 0; i <= BY_RELAYS_MAX; i++) {
+        relays[i] = own[0];
+        relays[i].dst_ip = own[0].dst_ip + i;
+    }
+    assert_int_equal(relays[0].node, X0);
+    lowering->relays = relays;
+    lowering->relay_count = BY_RELAYS_MAX;
+    assert_int_equal(by_lowering_image(lowering, X0, &image, &bytes, &problem), 0);
+    by_image_header(image, &header);
+    assert_int_equal(header.count[BY_SECTION_RELAY], BY_RELAYS_MAX);
+    free(image);
+    image = NULL;
+    lowering->relay_count++;
+    assert_int_equal(by_lowering_image(lowering, X0, &image, &bytes, &problem), BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "'x0' needs 524289 relays and "));
+    assert_non_null(strstr(problem.text, "the limits are 524288 and 67108864: plan with"));
+    assert_null(image);
+    lowering->relays = own;
+    lowering->relay_count = own_count;
+    free(relays);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +233,8 @@ int main(void)
         cmocka_unit_test(an_entry_of_100_children_has_two_sets),
         cmocka_unit_test(a_node_has_as_many_children_as_an_entry_holds),
         cmocka_unit_test(more_links_than_ports_are_refused),
+        cmocka_unit_test(a_window_of_any_power_of_two_is_kept),
+        cmocka_unit_test(an_image_has_relays_up_to_the_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

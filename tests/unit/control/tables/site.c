@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "control/tables/address.h"
+#include "control/tables/book.h"
 #include "control/tables/cable.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -382,6 +384,96 @@ static void a_router_behind_a_bridge_is_refused(void **state)
         "the bridge 'x0' is followed by the router 'sw1'");
 }
 
+/* Fabrics at each limit of the tables, and beyond it: a ring of `nodes`, the first of which have
+ * `links` together. */
+static void what_tables_cannot_number_is_refused(void **state)
+{
+    static const struct {
+        uint32_t nodes, links, name_bytes;
+        const char *refusal;
+    } rows[] = {
+        {65534, 0, 1, ""},
+        {65535, 0, 1, "the fabric has 65535 nodes; a table can name at most 65534: split the fabric"},
+        {128, 65536, 1, ""},
+        {130, 65537, 1,
+         "the fabric has 65537 links; the address range 198.18.0.0/15 holds 65536: merge parallel links"},
+        {2, 1024, 1, ""},
+        {2, 1025, 1, "node 'n' has 1025 links; a node has at most 1024 ports: use fewer, wider links"},
+        {2, 1, 47, ""},
+        {2, 1, 48,
+         "node 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...': the name has 48 bytes; the limit is "
+         "47: shorten it"},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char name[64] = "", last[] = "n";
+        struct by_topology topology = {.node_count = rows[r].nodes, .link_count = rows[r].links};
+        struct by_address_map map;
+        struct by_problem problem = {0};
+        int error;
+
+        memset(name, 'n', rows[r].name_bytes);
+        topology.nodes = calloc(rows[r].nodes, sizeof(*topology.nodes));
+        topology.links = calloc(rows[r].links + 1, sizeof(*topology.links));
+        assert_true(topology.nodes != NULL && topology.links != NULL);
+        for (uint32_t i = 0; i < rows[r].nodes; i++)
+            topology.nodes[i].name = i == 0 ? name : last;
+        for (uint32_t i = 0; i < rows[r].links; i++)
+            topology.links[i] = (struct by_link){.a = i % rows[r].nodes, .b = (i + 1) % rows[r].nodes};
+        error = by_address_map_make(&topology, &map, &problem);
+        assert_string_equal(problem.text, rows[r].refusal);
+        assert_int_equal(error, rows[r].refusal[0] == '\0' ? 0 : BY_ELIMIT);
+        by_address_map_free(&map);
+        free(topology.nodes);
+        free(topology.links);
+    }
+}
+
+/* Two records of each section, with a number in each field that holds an address; a number that no
+ * record has is left out. */
+static void an_image_has_the_ipv6_addresses_of_all_its_records(void **state)
+{
+    enum { UNUSED = 15, COUNT = 16 };
+    struct by_image_header header = {.kind = BY_NODE_SWITCH, .name = "sw"};
+    uint8_t records[COUNT * BY_IPV6_RECORD_BYTES] = {0}, *image;
+    struct by_ipv6_book book = {records, COUNT};
+    size_t bytes;
+
+    (void)state;
+    for (uint8_t number = 1; number <= COUNT; number++) {
+        records[(number - 1) * BY_IPV6_RECORD_BYTES + 3] = number;
+        records[(number - 1) * BY_IPV6_RECORD_BYTES + 4] = 0xfd;
+        records[number * BY_IPV6_RECORD_BYTES - 1] = number;
+    }
+    header.count[BY_SECTION_PORT] = header.count[BY_SECTION_ENTRY] = header.count[BY_SECTION_CHILD] = 2;
+    header.count[BY_SECTION_LEAF] = header.count[BY_SECTION_RELAY] = 2;
+    image = calloc(1, by_image_bytes(header.count));
+    assert_non_null(image);
+    by_image_put_header(image, &header);
+    for (uint32_t i = 0; i < 2; i++) {
+        by_image_put_port(image, i, &(struct by_image_port){.own_ip = 1 + i, .peer_ip = 3 + i});
+        by_image_put_entry(image, i, &(struct by_image_entry){.parent_ip = 5 + i, .child_count = 1});
+        by_image_put_child(image, i, &(struct by_image_child){.ip = 7 + i});
+        by_image_put_leaf(image, i, &(struct by_image_leaf){.parent_ip = 9 + i});
+        by_image_put_relay(image, i,
+                           &(struct by_image_relay){.src_ip = 11 + i, .dst_ip = i == 0 ? 13 : COUNT});
+    }
+    image = by_emit_addresses(image, &book, &bytes);
+    by_image_header(image, &header);
+    assert_int_equal(bytes, by_image_bytes(header.count));
+    assert_int_equal(header.count[BY_SECTION_ADDRESS], COUNT - 2);
+    for (uint32_t i = 0, number = 1; i < COUNT - 2; i++, number++) {
+        struct by_image_address address;
+
+        number += number == 14 || number == UNUSED ? COUNT - number : 0;
+        by_image_address(image, i, &address);
+        assert_int_equal(address.number, number);
+        assert_memory_equal(address.address, by_ipv6_address(&book, number), BY_IPV6_BYTES);
+    }
+    free(image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +490,8 @@ int main(void)
         cmocka_unit_test(packets_of_ipv6_have_longer_headers),
         cmocka_unit_test(a_relay_between_links_of_different_families_is_refused),
         cmocka_unit_test(an_image_has_the_addresses_that_it_uses_and_no_others),
+        cmocka_unit_test(an_image_has_the_ipv6_addresses_of_all_its_records),
+        cmocka_unit_test(what_tables_cannot_number_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,38 +198,57 @@ static void a_barrier_is_one_empty_chunk(void **state)
     by_topology_free(topology);
 }
 
+/* The trees of allreduce are the first ones, whatever the order of the plans and of the jobs. */
 static void a_call_off_the_first_tree_sends_its_word_there(void **state)
 {
     static const char *const first[] = {"1 h0: h0>h1", NULL}, *const own[] = {"1 h1: h1>h0", NULL};
-    struct by_topology *topology = bench_topology("h0 h1", "h0-h1");
-    struct by_plan *plans[2] = {bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, first),
-                                bench_plan(topology, BY_COLLECTIVE_BROADCAST, "h1", own)};
-    struct by_lower_job job = {.job = 1, .plan_count = 2, .plans = (const struct by_plan *const *)plans};
-    struct by_lowering *lowering = NULL;
-    struct by_problem problem = {0};
-    struct by_traffic_arc arcs[2] = {0};
-    struct by_traffic_call call = {
-        .job = 1, .collective = BY_COLLECTIVE_BROADCAST, .root = 1, .shard_bytes = 100};
+    static const char *const other[] = {"1 h0: h0>x>h1", NULL};
 
     (void)state;
-    if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
-        fail_msg("%s", problem.text);
-    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
-    for (int i = 0; i < 2; i++) { /* data one way, acknowledgements the other; the empty packet both ways */
-        assert_int_equal(arcs[i].packets, 2);
-        assert_int_equal(arcs[i].bytes, (i == 1 ? 100 : 0) + 2 * HEADER);
+    for (unsigned row = 0; row < 4; row++) {
+        bool swapped = row & 1;
+        uint16_t number = row & 2 ? 3 : 1; /* after or before the other job */
+        struct by_topology *topology = bench_topology("h0 h1 x", "h0-h1 h0-x x-h1");
+        struct by_plan *plans[3] = {bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, first),
+                                    bench_plan(topology, BY_COLLECTIVE_BROADCAST, "h1", own),
+                                    bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, other)};
+        const struct by_plan *job_plans[2] = {plans[swapped], plans[!swapped]}, *other_plan = plans[2];
+        struct by_lower_job jobs[2] = {{.job = number, .plan_count = 2, .plans = job_plans},
+                                       {.job = 2, .plan_count = 1, .plans = &other_plan}};
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+        struct by_traffic_arc arcs[6] = {0};
+        struct by_traffic_call call = {
+            .job = number, .collective = BY_COLLECTIVE_BROADCAST, .root = 1, .shard_bytes = 100};
+
+        if (number > jobs[1].job) {
+            struct by_lower_job job = jobs[0];
+
+            jobs[0] = jobs[1];
+            jobs[1] = job;
+        }
+        if (by_lower(topology, jobs, 2, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
+        for (int i = 0; i < 2;
+             i++) { /* data one way, acknowledgements the other; the empty packet both ways */
+            assert_int_equal(arcs[i].packets, 2);
+            assert_int_equal(arcs[i].bytes, (i == 1 ? 100 : 0) + 2 * HEADER);
+        }
+        memset(arcs, 0, sizeof(arcs));
+        call = (struct by_traffic_call){.job = number, .collective = BY_COLLECTIVE_ALLREDUCE};
+        assert_int_equal(by_traffic_add(lowering, &call, arcs), 0); /* an empty call is only that packet */
+        assert_int_equal(arcs[0].bytes, HEADER);
+        by_traffic_add_session(lowering, number, arcs);
+        for (int i = 0; i < 2; i++) /* a nonce for each rank, and openings of its two trees */
+            assert_int_equal(arcs[i].bytes, (2 + 2) * HEADER + 2 * 4);
+        for (int i = 2; i < 6; i++)
+            assert_int_equal(arcs[i].packets, 0);
+        by_lowering_free(lowering);
+        for (unsigned i = 0; i < 3; i++)
+            bench_plan_free(plans[i]);
+        by_topology_free(topology);
     }
-    memset(arcs, 0, sizeof(arcs));
-    call = (struct by_traffic_call){.job = 1, .collective = BY_COLLECTIVE_ALLREDUCE};
-    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0); /* an empty call is only that packet */
-    assert_int_equal(arcs[0].bytes, HEADER);
-    by_traffic_add_session(lowering, 1, arcs);
-    for (int i = 0; i < 2; i++) /* a nonce for each rank, and openings */
-        assert_int_equal(arcs[i].bytes, (2 + lowering->tree_count) * HEADER + 2 * 4);
-    by_lowering_free(lowering);
-    bench_plan_free(plans[0]);
-    bench_plan_free(plans[1]);
-    by_topology_free(topology);
 }
 
 static void a_relayed_hop_counts_on_every_cable(void **state)
