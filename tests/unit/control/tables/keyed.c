@@ -236,6 +236,8 @@ static void a_renewed_image_has_another_key_and_the_text_beside_it_follows(void 
         uint8_t *image;
         size_t size;
         char *expected, text[65536] = "";
+        mode_t mask = umask(022);
+        struct stat status;
         FILE *file;
 
         snprintf(path, sizeof(path), "%s/%s", folder, names[with_text]);
@@ -250,6 +252,7 @@ static void a_renewed_image_has_another_key_and_the_text_beside_it_follows(void 
             fclose(file);
         }
         assert_int_equal(by_renew(folder, files, 1, &problem), 0);
+        umask(mask);
         file = fopen(path, "r");
         assert_int_equal(file != NULL, with_text);
         snprintf(path, sizeof(path), "%s/%s", folder, names[with_text]);
@@ -258,6 +261,8 @@ static void a_renewed_image_has_another_key_and_the_text_beside_it_follows(void 
         assert_memory_not_equal(new.key, old.key, sizeof(new.key));
         assert_memory_not_equal(new.key, none, sizeof(new.key));
         if (file != NULL) {
+            assert_int_equal(fstat(fileno(file), &status), 0);
+            assert_int_equal(status.st_mode & 0777, 0644);
             assert_in_range(fread(text, 1, sizeof(text) - 1, file), 1, sizeof(text) - 2);
             fclose(file);
             expected = text_of(image, size);

@@ -384,6 +384,20 @@ static void a_router_behind_a_bridge_is_refused(void **state)
         "the bridge 'x0' is followed by the router 'sw1'");
 }
 
+static void the_text_of_an_address_has_each_byte(void **state)
+{
+    uint8_t record[BY_IPV6_RECORD_BYTES] = {0, 0, 0, 9, 0xfd};
+    const struct by_ipv6_book book = {record, 1};
+    char text[BY_ADDRESS_TEXT];
+
+    (void)state;
+    assert_string_equal(by_address_text(&book, 0xcb0071fe, text), "203.0.113.254");
+    assert_string_equal(by_address_text(&book, 0xffffffff, text), "255.255.255.255");
+    assert_string_equal(by_address_text(&book, 0x0102f304, text), "1.2.243.4");
+    assert_string_equal(by_address_text(&book, 9, text), "fd00::");
+    assert_string_equal(by_address_text(&book, 8, text), "IPv6 address 8 of the table");
+}
+
 /* Fabrics at each limit of the tables, and beyond it: a ring of `nodes`, the first of which have
  * `links` together. */
 static void what_tables_cannot_number_is_refused(void **state)
@@ -491,6 +505,7 @@ int main(void)
         cmocka_unit_test(a_relay_between_links_of_different_families_is_refused),
         cmocka_unit_test(an_image_has_the_addresses_that_it_uses_and_no_others),
         cmocka_unit_test(an_image_has_the_ipv6_addresses_of_all_its_records),
+        cmocka_unit_test(the_text_of_an_address_has_each_byte),
         cmocka_unit_test(what_tables_cannot_number_is_refused),
     };
 

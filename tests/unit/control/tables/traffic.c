@@ -128,23 +128,30 @@ static void a_call_is_cut_over_trees_at_cache_lines(void **state)
     by_topology_free(topology);
 }
 
-/* Trees on cables of their own, with shares of 1, 2 and 3: whole cache lines, at most the rest. */
+/* Trees on cables of their own, with shares of 1, 2 and 3, or of 1, 1000 and 1000: whole cache
+ * lines, at most the rest, and one for the first tree. */
 static void each_tree_carries_its_share(void **state)
 {
-    static const char *const trees[] = {"1 h0: h0>x0>h1", "2 h0: h0>x1>h1", "3 h0: h0>x2>h1", NULL};
+    static const char *const trees[][4] = {
+        {"1 h0: h0>x0>h1", "2 h0: h0>x1>h1", "3 h0: h0>x2>h1", NULL},
+        {"1 h0: h0>x0>h1", "1000 h0: h0>x1>h1", "1000 h0: h0>x2>h1", NULL},
+    };
     static const struct {
+        uint32_t trees;
         uint64_t bytes, parts[3];
     } rows[] = {
-        {6400, {1088, 2112, 3200}}, {100, {64, 0, 36}},
-        {10, {10, 0, 0}},           {64, {64, 0, 0}},
-        {384, {64, 128, 192}},      {385, {64, 128, 193}},
-        {390, {128, 128, 134}},     {1408 * 12, {2816, 5632, 8448}},
+        {0, 6400, {1088, 2112, 3200}}, {0, 100, {64, 0, 36}},
+        {0, 10, {10, 0, 0}},           {0, 64, {64, 0, 0}},
+        {0, 384, {64, 128, 192}},      {0, 385, {64, 128, 193}},
+        {0, 390, {128, 128, 134}},     {0, 1408 * 12, {2816, 5632, 8448}},
+        {1, 100, {64, 0, 36}},         {1, 6400, {64, 3200, 3136}},
     };
     struct by_topology *topology = bench_topology("h0 h1 x0 x1 x2", "h0-x0 x0-h1 h0-x1 x1-h1 h0-x2 x2-h1");
-    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees, 0);
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_lowering *lowering =
+            lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees[rows[i].trees], 0);
         struct by_traffic_arc arcs[12] = {0};
         struct by_traffic_call call = {
             .job = 1, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = rows[i].bytes};
@@ -156,8 +163,8 @@ static void each_tree_carries_its_share(void **state)
             assert_int_equal(arcs[arc].packets, (part + 1407) / 1408);
             assert_int_equal(arcs[arc].bytes, part + (part + 1407) / 1408 * HEADER);
         }
+        by_lowering_free(lowering);
     }
-    by_lowering_free(lowering);
     by_topology_free(topology);
 }
 
