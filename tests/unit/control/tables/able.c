@@ -107,11 +107,48 @@ static void a_leaf_states_marks_where_all_queues_are_those_of_switches(void **st
     assert_false(states_marks(BY_COLLECTIVE_BROADCAST, "h2", through_host, NULL));
 }
 
+/* A switch that is not the root, or that is in one tree of a pair alone, limits all leaves. */
+static void each_switch_of_a_tree_or_a_pair_limits_its_leaves(void **state)
+{
+    static const struct {
+        const char *links, *trees[3];
+    } rows[] = {
+        {"h0-s0 s0-s1 s1-h1 s1-h2", {"1 s0: s0>h0 s0>s1 s1>h1 s1>h2"}},
+        {"h0-s0 h1-s0 h2-s0 h0-s1 h1-s1 h2-s1",
+         {"1 up h0: h0>s0 s0>h1 s0>h2", "1 down h0: h0>s1 s1>h1 s1>h2"}},
+        {"h0-s0 h1-s0 h2-s0 h0-s1 h1-s1 h2-s1",
+         {"1 up h0: h0>s1 s1>h1 s1>h2", "1 down h0: h0>s0 s0>h1 s0>h2"}},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct by_topology *topology = bench_topology("h0 h1 h2 s0* s1*", rows[r].links);
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, rows[r].trees);
+        struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+        struct by_problem problem = {0};
+        struct by_lowering *lowering;
+
+        topology->nodes[4].ops = 1u << BY_OP_SUM;
+        topology->nodes[4].dtypes = 1u << BY_DTYPE_I32;
+        if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(lowering->tree_count, r == 0 ? 1 : 2);
+        for (uint32_t t = 0; t < lowering->tree_count; t++) {
+            assert_int_equal(lowering->trees[t].ops, 1u << BY_OP_SUM | 1u << BY_OP_BOR);
+            assert_int_equal(lowering->trees[t].dtypes, 1u << BY_DTYPE_I32 | 1u << BY_DTYPE_U8);
+        }
+        by_lowering_free(lowering);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leaf_says_what_all_nodes_of_its_tree_can_do),
         cmocka_unit_test(a_leaf_states_marks_where_all_queues_are_those_of_switches),
+        cmocka_unit_test(each_switch_of_a_tree_or_a_pair_limits_its_leaves),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

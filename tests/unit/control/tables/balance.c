@@ -275,6 +275,27 @@ static void only_a_tree_on_cables_with_unequal_directions_becomes_a_pair(void **
     by_topology_free(topology);
 }
 
+/* The way back has as many cables as the way out, and others: those between a0 and y change for the
+ * data alone. */
+static void a_way_back_by_other_nodes_keeps_its_cables(void **state)
+{
+    static const char *const trees[] = {"20 h0: h0>a0>y>a1>h1", NULL};
+    static const uint32_t up[] = {4, 5, 6, 0};
+    struct by_topology *topology = bench_topology("h0 h1 a0 a1 y z", "h0-a0 a0>y a0>y y>a1 a1-h1 a1>z z>a0");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_BROADCAST, trees);
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 2);
+    assert_int_not_equal(lowering->trees[0].hops[1].down[1].link, lowering->trees[1].hops[1].down[1].link);
+    for (uint32_t t = 0; t < 2; t++) {
+        assert_int_equal(lowering->trees[t].hops[1].up_count, 4);
+        for (uint32_t i = 0; i < 4; i++)
+            assert_int_equal(lowering->trees[t].hops[1].up[i].link, up[i]);
+    }
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_lost_cable_carries_nothing(void **state)
 {
     static const char *const text[] = {"20 h0: h0>h1", NULL};
@@ -462,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_lost_cable_carries_nothing),
         cmocka_unit_test(unequal_cables_carry_what_they_can),
         cmocka_unit_test(random_trees_that_fill_all_cables_reach_the_rate),
+        cmocka_unit_test(a_way_back_by_other_nodes_keeps_its_cables),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

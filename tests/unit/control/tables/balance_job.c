@@ -592,7 +592,11 @@ static void splits_that_gain_nothing_are_not_made(void **state)
         assert_int_equal(by_address_map_make(topology, &map, &problem), 0);
         all = laid(&map, plan, false);
         all.trees[0].flow = all.trees[1].flow = flows[row / 2];
+        for (uint32_t t = 0; t < 2; t++)
+            assert_int_equal(all.trees[t].hops.hop[1].down[0].link, 0); /* the first of equal cables */
         by_balance(&map, &all, &use, &facts);
+        for (uint32_t t = 0; t < 2; t++)
+            assert_int_equal(all.trees[t].hops.hop[1].down[0].link, t); /* equal trees in their order */
         assert_int_equal(facts.part.num, 2);
         assert_int_equal(facts.part.den, 3);
         assert_int_equal(facts.split, 0);

@@ -240,6 +240,31 @@ static void the_json_has_each_field(void **state)
     bench_images_free(&images);
 }
 
+/* A table of an older version does not state what its trees support. */
+static void a_leaf_without_abilities_states_none(void **state)
+{
+    struct bench_images images = images_of(32);
+    struct by_image_leaf leaf;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    json_t *json, *stated;
+
+    (void)state;
+    by_image_leaf(images.bytes[H3], 0, &leaf);
+    leaf.modes = 0;
+    by_image_put_leaf(images.bytes[H3], 0, &leaf);
+    by_dump_text(images.bytes[H3], images.size[H3], stream);
+    fclose(stream);
+    assert_non_null(strstr(text, "child 1 of sw1 by port 0 at 198.18.0.13:46247\n"));
+    json = by_dump_json(images.bytes[H3], images.size[H3]);
+    stated = json_array_get(json_object_get(json, "leaves"), 0);
+    assert_true(json_is_null(json_object_get(stated, "able")));
+    json_decref(json);
+    free(text);
+    bench_images_free(&images);
+}
+
 /* A hop through one relay names it, without "and others". */
 static void a_hop_names_its_only_relay(void **state)
 {
@@ -350,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_hop_names_its_only_relay),
         cmocka_unit_test(a_port_of_one_direction_has_one_rate),
         cmocka_unit_test(a_difference_has_the_lines_of_one_image_only),
+        cmocka_unit_test(a_leaf_without_abilities_states_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,6 +282,59 @@ static void a_renewed_image_has_another_key_and_the_text_beside_it_follows(void 
     by_topology_free(topology);
 }
 
+static void a_seed_has_hex_digits_of_either_case(void **state)
+{
+    static const uint8_t expected[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+                                         0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10};
+    struct by_lower_options options = {0};
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(by_lower_keyed(&options, NULL, "0123456789abcdefFEDCBA9876543210", &problem), 0);
+    assert_memory_equal(options.seed, expected, sizeof(expected));
+}
+
+/* Two images of a job that differ in their generations get one above both, or the first one. */
+static void renewed_tables_have_the_generation_above_the_highest(void **state)
+{
+    static const uint16_t rows[][3] = {
+        {5, 1, 6}, {1, 5, 6}, {1, 1, 2}, {UINT16_MAX, 5, 1}, {5, UINT16_MAX, 1}};
+    struct by_topology *topology = fabric();
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char folder[] = "/tmp/by-test-renew-XXXXXX", paths[2][64];
+        static const char *const files[2] = {"h0.table", "h1.table"};
+        struct by_problem problem = {0};
+
+        assert_non_null(mkdtemp(folder));
+        for (uint32_t i = 0; i < 2; i++) {
+            struct by_lower_options options = {.gen = rows[r][i]};
+            struct by_lowering *lowering = lower(topology, &options, NULL, SEED);
+            struct bench_images images = bench_images(lowering);
+
+            snprintf(paths[i], sizeof(paths[i]), "%s/%s", folder, files[i]);
+            assert_int_equal(by_image_file_write(paths[i], images.bytes[i], images.size[i], &problem), 0);
+            bench_images_free(&images);
+            by_lowering_free(lowering);
+        }
+        assert_int_equal(by_renew(folder, files, 2, &problem), 0);
+        for (uint32_t i = 0; i < 2; i++) {
+            struct by_image_job job;
+            uint8_t *image;
+            size_t bytes;
+
+            assert_int_equal(by_image_file_read(paths[i], &image, &bytes, &problem), 0);
+            by_image_job(image, 0, &job);
+            assert_int_equal(job.gen, rows[r][2]);
+            free(image);
+            unlink(paths[i]);
+        }
+        assert_int_equal(rmdir(folder), 0);
+    }
+    by_topology_free(topology);
+}
+
 static void what_is_no_seed_or_cover_is_refused(void **state)
 {
     static const char *const rows[][3] = {
@@ -364,6 +417,8 @@ int main(void)
         cmocka_unit_test(a_renewed_image_has_another_key_and_the_text_beside_it_follows),
         cmocka_unit_test(what_is_no_seed_or_cover_is_refused),
         cmocka_unit_test(files_with_keys_are_their_owners_and_texts_hold_none),
+        cmocka_unit_test(a_seed_has_hex_digits_of_either_case),
+        cmocka_unit_test(renewed_tables_have_the_generation_above_the_highest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

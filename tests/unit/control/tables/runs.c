@@ -281,6 +281,64 @@ static void the_limits_of_a_node_are_those_of_its_tables(void **state)
     free(trees);
 }
 
+/* Plans by classes are counted only where cables cannot be chosen. */
+static void classes_on_parallel_links_and_of_pairs_are_refused(void **state)
+{
+    static const struct {
+        const char *links, *trees[3];
+        bool runs;
+    } rows[] = {
+        {"h0-s s-h1", {"1 s: s>h0 s>h1"}, true},
+        {"h0-s s-h0 s-h1", {"1 s: s>h0 s>h1"}, false},
+        {"h0-s s-h1 h1-s", {"1 s: s>h0 s>h1"}, false},
+        {"h0-s s>h1 h1-s", {"1 s: s>h0 s>h1"}, false},
+        {"h0-s s-h1", {"1 up s: s>h0 s>h1", "1 s: s>h0 s>h1"}, false},
+    };
+    static const uint32_t still[3] = {0, 1, 2};
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct by_topology *topology = bench_topology("h0 s* h1", rows[r].links);
+        struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, rows[r].trees);
+        struct by_runs runs;
+
+        rotate(plan, topology, 1, still);
+        by_runs_find(topology, plan, &runs);
+        assert_int_equal(runs.runs, rows[r].runs);
+        if (!rows[r].runs)
+            assert_non_null(strstr(runs.problem.text, "on a fabric with one-way or parallel links"));
+        by_rotations_free(plan->rotations);
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
+/* 64 trees of a window of 256 slots fill a node, and one more halves it. */
+static void a_window_fills_the_slots_of_a_node(void **state)
+{
+    static const uint32_t still[3] = {0, 1, 2};
+    const char *trees[66] = {NULL};
+    struct by_topology *topology = bench_topology("h0 h1 s*", "h0-s s-h1");
+
+    (void)state;
+    for (uint32_t more = 0; more < 2; more++) {
+        struct by_plan *plan;
+        struct by_runs runs;
+
+        for (uint32_t i = 0; i < 64 + more; i++)
+            trees[i] = "1 s: s>h0 s>h1";
+        plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+        rotate(plan, topology, 1, still);
+        by_runs_find(topology, plan, &runs);
+        assert_int_equal(runs.window, more ? 128 : 256);
+        assert_int_equal(runs.slots, more ? 65 * 128 : BY_LOWER_SLOTS);
+        assert_string_equal(runs.fullest, "s");
+        by_rotations_free(plan->rotations);
+        bench_plan_free(plan);
+    }
+    by_topology_free(topology);
+}
+
 static void more_trees_than_a_job_has_are_refused_in_a_large_plan(void **state)
 {
     const unsigned hosts = 30;
@@ -308,6 +366,8 @@ int main(void)
         cmocka_unit_test(relays_are_counted_at_each_place_where_classes_have_them),
         cmocka_unit_test(the_limits_of_a_node_are_those_of_its_tables),
         cmocka_unit_test(more_trees_than_a_job_has_are_refused_in_a_large_plan),
+        cmocka_unit_test(classes_on_parallel_links_and_of_pairs_are_refused),
+        cmocka_unit_test(a_window_fills_the_slots_of_a_node),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,6 +164,46 @@ static void more_links_than_ports_are_refused(void **state)
     by_topology_free(topology);
 }
 
+/* A tree with 70 children at h0 needs two places there. With so many trees that no place is left,
+ * one that is wider than a cable is not split. */
+static void a_node_of_more_than_64_children_needs_more_places(void **state)
+{
+    enum { HOSTS = 71, PLACES = BY_LOWER_SLOTS / 64 };
+    static const char *trees[PLACES / 2];
+    char nodes[HOSTS * 5] = "", links[HOSTS * 16] = "h0-h1 ", text[2][HOSTS * 8] = {"1/1000 h0:", "20 h0:"};
+    struct by_topology *topology;
+
+    (void)state;
+    for (unsigned h = 0; h < HOSTS; h++) {
+        sprintf(nodes + strlen(nodes), "h%u ", h);
+        if (h == 0)
+            continue;
+        sprintf(links + strlen(links), "h0-h%u%s", h, h + 1 < HOSTS ? " " : "");
+        for (unsigned i = 0; i < 2; i++)
+            sprintf(text[i] + strlen(text[i]), " h0>h%u", h);
+    }
+    topology = bench_topology(nodes, links);
+    for (unsigned full = 0; full < 2; full++) {
+        const char *const wide[] = {text[1], NULL};
+        struct by_plan *plans[2] = {NULL, bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, wide)};
+        struct by_lower_job job = {.job = 1, .plan_count = 2, .plans = (const struct by_plan *const *)plans};
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+
+        for (unsigned i = 0; i < PLACES / 2 - 2 + full; i++)
+            trees[i] = text[0];
+        trees[PLACES / 2 - 2 + full] = NULL;
+        plans[0] = bench_plan(topology, BY_COLLECTIVE_BROADCAST, "h0", trees);
+        if (by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(lowering->part.num * (full ? 2 : 1), lowering->part.den);
+        by_lowering_free(lowering);
+        bench_plan_free(plans[0]);
+        bench_plan_free(plans[1]);
+    }
+    by_topology_free(topology);
+}
+
 static void a_window_of_any_power_of_two_is_kept(void **state)
 {
     static const char *const trees[] = {"1 s: s>h0 s>h1", NULL};
@@ -175,11 +215,18 @@ static void a_window_of_any_power_of_two_is_kept(void **state)
     for (uint32_t window = 1; window <= BY_WINDOW_MAX; window *= 2) {
         struct by_lowering *lowering = NULL;
         struct by_problem problem = {0};
+        struct by_image_header header;
+        uint8_t *image;
+        size_t bytes;
 
         if (by_lower(topology, &job, 1, &(struct by_lower_options){.window = window}, &lowering, &problem) !=
             0)
             fail_msg("%s", problem.text);
         assert_int_equal(lowering->window, window);
+        assert_int_equal(by_lowering_image(lowering, 2, &image, &bytes, &problem), 0);
+        by_image_header(image, &header);
+        assert_int_equal(header.slot_count, window);
+        free(image);
         by_lowering_free(lowering);
     }
     bench_plan_free(plan);
@@ -235,6 +282,7 @@ int main(void)
         cmocka_unit_test(more_links_than_ports_are_refused),
         cmocka_unit_test(a_window_of_any_power_of_two_is_kept),
         cmocka_unit_test(an_image_has_relays_up_to_the_limit),
+        cmocka_unit_test(a_node_of_more_than_64_children_needs_more_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,55 @@ static void a_call_off_the_first_tree_sends_its_word_there(void **state)
     }
 }
 
+/* One empty chunk on the first of its own trees, and the word on that of allreduce. */
+static void a_barrier_with_trees_of_its_own_uses_the_first(void **state)
+{
+    static const char *const sums[] = {"1 h0: h0>h1", NULL};
+    static const char *const own[] = {"1 h0: h0>x>h1", "2 h0: h0>y>h1", NULL};
+    static const uint64_t packets[] = {1, 1, 1, 0, 0}; /* by link, each way */
+    struct by_topology *topology = bench_topology("h0 h1 x y", "h0-h1 h0-x x-h1 h0-y y-h1");
+    struct by_plan *plans[2] = {bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, sums),
+                                bench_plan(topology, BY_COLLECTIVE_BARRIER, NULL, own)};
+    struct by_lower_job job = {.job = 1, .plan_count = 2, .plans = (const struct by_plan *const *)plans};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    struct by_traffic_arc arcs[10] = {0};
+    struct by_traffic_call call = {.job = 1, .collective = BY_COLLECTIVE_BARRIER};
+
+    (void)state;
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
+    for (uint32_t arc = 0; arc < 10; arc++) {
+        assert_int_equal(arcs[arc].packets, packets[arc / 2]);
+        assert_int_equal(arcs[arc].bytes, packets[arc / 2] * HEADER);
+    }
+    by_lowering_free(lowering);
+    bench_plan_free(plans[0]);
+    bench_plan_free(plans[1]);
+    by_topology_free(topology);
+}
+
+/* Both trees of a pair: data up on the one, and down on the other. */
+static void a_pair_carries_data_up_and_down_on_its_own_trees(void **state)
+{
+    static const char *const trees[] = {"1 up h0: h0>x>h1", "1 down h0: h0>y>h1", NULL};
+    static const uint64_t data[] = {0, 1, 0, 1, 1, 0, 1, 0}; /* by arc: up by x, down by y */
+    struct by_topology *topology = bench_topology("h0 h1 x y", "h0-x x-h1 h0-y y-h1");
+    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees, 0);
+    struct by_traffic_arc arcs[8] = {0};
+    struct by_traffic_call call = {.job = 1, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = 100};
+
+    (void)state;
+    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
+    for (uint32_t arc = 0; arc < 8; arc++) {
+        assert_int_equal(arcs[arc].packets, 1);
+        assert_int_equal(arcs[arc].bytes, HEADER + 100 * data[arc]);
+    }
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_relayed_hop_counts_on_every_cable(void **state)
 {
     static const char *const trees[] = {"1 h0: h0>x0>h1", NULL};
@@ -326,6 +375,8 @@ int main(void)
         cmocka_unit_test(a_call_off_the_first_tree_sends_its_word_there),
         cmocka_unit_test(a_relayed_hop_counts_on_every_cable),
         cmocka_unit_test(a_dump_tells_every_record_and_a_difference_only_what_changed),
+        cmocka_unit_test(a_barrier_with_trees_of_its_own_uses_the_first),
+        cmocka_unit_test(a_pair_carries_data_up_and_down_on_its_own_trees),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
