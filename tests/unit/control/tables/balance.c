@@ -296,6 +296,23 @@ static void a_way_back_by_other_nodes_keeps_its_cables(void **state)
     by_topology_free(topology);
 }
 
+/* Trees up and down that are the same become one tree, whose data down exceed each cable. */
+static void a_pair_of_equal_trees_is_balanced_in_both_directions(void **state)
+{
+    static const char *const trees[] = {"20 up h0: h0>h1", "20 down h0: h0>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+    struct by_lowering *lowering;
+
+    (void)state;
+    for (uint32_t link = 0; link < 2; link++)
+        topology->arcs[topology->links[link].arc_ba].capacity = 20;
+    lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+    assert_int_equal(lowering->part.num, lowering->part.den);
+    check_loads(lowering, true, 20, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_lost_cable_carries_nothing(void **state)
 {
     static const char *const text[] = {"20 h0: h0>h1", NULL};
@@ -484,6 +501,7 @@ int main(void)
         cmocka_unit_test(unequal_cables_carry_what_they_can),
         cmocka_unit_test(random_trees_that_fill_all_cables_reach_the_rate),
         cmocka_unit_test(a_way_back_by_other_nodes_keeps_its_cables),
+        cmocka_unit_test(a_pair_of_equal_trees_is_balanced_in_both_directions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

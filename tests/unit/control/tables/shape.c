@@ -233,6 +233,42 @@ static void a_window_of_any_power_of_two_is_kept(void **state)
     by_topology_free(topology);
 }
 
+static void numbers_and_windows_of_jobs_have_limits(void **state)
+{
+    static const char *const trees[] = {"1 s: s>h0 s>h1", NULL};
+    static const struct {
+        uint16_t job;
+        uint32_t window;
+        const char *refusal;
+    } rows[] = {
+        {1, 1, ""},
+        {BY_JOBS_MAX - 1, BY_WINDOW_MAX, ""},
+        {0, 1, "job 0: a job's number is between 1 and 1023"},
+        {BY_JOBS_MAX, 1, "job 1024: a job's number is between 1 and 1023"},
+        {1, 48, "job 1: a window of 48 slots: it must be a power of two, at most 4096"},
+        {1, 8192, "job 1: a window of 8192 slots: it must be a power of two, at most 4096"},
+    };
+    struct by_topology *topology = bench_topology("h0 h1 s*", "h0-s h1-s");
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct by_lower_job job = {.job = rows[r].job,
+                                   .window = rows[r].window,
+                                   .plan_count = 1,
+                                   .plans = (const struct by_plan *const *)&plan};
+        struct by_lowering *lowering = NULL;
+        struct by_problem problem = {0};
+        int error = by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem);
+
+        assert_string_equal(problem.text, rows[r].refusal);
+        assert_int_equal(error, rows[r].refusal[0] == '\0' ? 0 : BY_EINVAL);
+        by_lowering_free(lowering);
+    }
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
 /* The relays of a lowering are replaced by as many as an image may have, to further addresses. */
 static void an_image_has_relays_up_to_the_limit(void **state)
 {
@@ -283,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_window_of_any_power_of_two_is_kept),
         cmocka_unit_test(an_image_has_relays_up_to_the_limit),
         cmocka_unit_test(a_node_of_more_than_64_children_needs_more_places),
+        cmocka_unit_test(numbers_and_windows_of_jobs_have_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
