@@ -74,6 +74,30 @@ static void a_reduce_sends_data_to_the_root_and_bare_headers_back(void **state)
     by_topology_free(topology);
 }
 
+/* Data pass a switch only on their way from or to a host that sends or receives them. */
+static void a_switch_between_others_gets_data_for_its_hosts_alone(void **state)
+{
+    static const char *const trees[] = {"10 sw0: sw0>h0 sw0>sw1 sw1>h1 sw1>h2", NULL};
+    static const struct {
+        unsigned collective;
+        int down, up; /* whether data pass the link between the switches */
+    } rows[] = {{BY_COLLECTIVE_REDUCE, 0, 1}, {BY_COLLECTIVE_BROADCAST, 1, 0}};
+    struct by_topology *topology = bench_topology("h0 h1 h2 sw0* sw1*", "h0-sw0 sw0-sw1 sw1-h1 sw1-h2");
+    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees, 0);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_traffic_arc arcs[8] = {0};
+        struct by_traffic_call call = {.job = 1, .collective = rows[i].collective, .shard_bytes = 1408};
+
+        assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
+        assert_int_equal(arcs[2].bytes, HEADER + (rows[i].down ? 1408 : 0));
+        assert_int_equal(arcs[3].bytes, HEADER + (rows[i].up ? 1408 : 0));
+    }
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void an_allgather_without_trees_of_its_own_uses_those_of_allreduce(void **state)
 {
     struct by_topology *topology = star();
@@ -377,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_dump_tells_every_record_and_a_difference_only_what_changed),
         cmocka_unit_test(a_barrier_with_trees_of_its_own_uses_the_first),
         cmocka_unit_test(a_pair_carries_data_up_and_down_on_its_own_trees),
+        cmocka_unit_test(a_switch_between_others_gets_data_for_its_hosts_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
