@@ -382,7 +382,7 @@ static void one_way_links_between_switches_answer_by_another_way(void **state)
 {
     static const char *const trees[] = {"5 h0: h0>x0>x1>h1", NULL};
     struct by_topology *topology =
-        bench_topology("h0 h1 x0 x1 x2 x3", "h0-x0 x0>x1 x1-h1 x1>x2 x2>x0 x1-x3 x3-x2"); /* and a loop */
+        bench_topology("h0 h1 x0 x1 x2 x3", "h0-x0 x0>x1 x1-h1 x1-x3 x3-x2 x1>x2 x2>x0"); /* and a loop */
     struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_BROADCAST, "h0", trees);
 
     (void)state;
