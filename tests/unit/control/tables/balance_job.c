@@ -561,8 +561,8 @@ static void each_rate_is_tried_in_turn(void **state)
         expect_whole(rows[i].capacity, rows[i].weights, rows[i].num, rows[i].den);
 }
 
-/* Trees that fit nowhere go where they load a cable least in relation to its bandwidth: 54 on one of
- * 30, and 18 on one of 10. */
+/* Trees that fit nowhere go where they load a cable least in relation to its bandwidth: 54 on one
+ * of 30, and 18 on one of 10. */
 static void trees_that_fit_nowhere_are_divided_by_the_bandwidth_of_cables(void **state)
 {
     static const unsigned weights[9] = {9, 9, 9, 9, 9, 9, 9, 9};
