@@ -327,6 +327,8 @@ int by_push_settle(struct by_push_target *targets, uint32_t count, const struct 
     /* Staged bytes that are not validated are discarded as well. */
     else if (error == 0)
         error = work_do(&work, do_abort, "; settle again", problem);
+    for (uint32_t i = 0; i < count; i++)
+        targets[i].boot_nonce = work.each[i].hello.boot_nonce;
     for (uint32_t i = 0; i < count && error == 0; i++) {
         const by_HelloReply *hello = &work.each[i].hello;
 

@@ -26,8 +26,9 @@ struct by_push_target {
     /* the image that is probably active, so that only the difference is sent; or NULL */
     const uint8_t *base;
     size_t base_bytes;
-    uint64_t hash; /* out: hash of the image that is now active */
-    uint64_t sent; /* out: bytes of requests sent to the switch */
+    uint64_t hash;       /* out: hash of the image that is now active */
+    uint64_t sent;       /* out: bytes of requests sent to the switch */
+    uint64_t boot_nonce; /* out of by_push_settle: of the switch's present run; 0: not reached */
 };
 
 /*

@@ -61,19 +61,25 @@ static void create_jobs(struct by_daemon *daemon)
  * shows what became of it. It may have been acknowledged without a record of its end (the disk was
  * full), so it is completed too.
  */
-static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push *push)
+static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push *push,
+                      const struct by_push_target *targets, uint32_t count)
 {
     bool denied = false;
 
     for (uint32_t i = 0; i < push->count; i++) {
         const struct by_state_target *target = &push->targets[i];
         const struct by_daemon_switch *device = by_switch_find(daemon, target->node);
+        uint64_t nonce;
 
         if (device == NULL || device->state != BY_SWITCH_UP)
             continue;
         if (device->hello.table_hash == target->hash)
             return true;
-        denied |= device->hello.boot_nonce == target->nonce;
+        nonce = device->hello.boot_nonce;
+        for (uint32_t j = 0; j < count; j++) /* it may have restarted since its heartbeat */
+            if (targets[j].boot_nonce != 0 && targets[j].name == device->name)
+                nonce = targets[j].boot_nonce;
+        denied |= nonce == target->nonce;
     }
     return !denied;
 }
@@ -108,7 +114,7 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
             ->hello.table_hash = targets[i].hash;
     if (error == 0 && push.push_id != 0) {
         /* A push without switches was complete as soon as it was recorded: hosts may use it. */
-        forward = settled == BY_PUSH_FORWARD || has_begun(daemon, &push);
+        forward = settled == BY_PUSH_FORWARD || has_begun(daemon, &push, targets, count);
         by_daemon_say("a push was in progress when the last controller ended: it is %s",
                       forward ? "completed" : "discarded");
         error = by_state_settle(daemon->state, forward, problem);
