@@ -502,16 +502,16 @@ static void a_push_of_which_nothing_is_open_is_judged_by_the_tables(void **state
         bool down[2], forward;
         uint64_t now[2]; /* nonces when the push is settled: a slow disk may delay this; 0: unknown */
     } cases[] = {
-        {{1, 2}, {40, 42}, {false, false}, false},
-        {{70, 2}, {40, 42}, {false, false}, true}, /* one has its table */
-        {{1, 72}, {40, 42}, {false, false}, true},
-        {{1, 2}, {41, 42}, {false, false}, false}, /* one has not restarted */
-        {{1, 2}, {40, 43}, {false, false}, false},
-        {{1, 2}, {41, 43}, {false, false}, true}, /* none shows what became of it */
-        {{1, 2}, {40, 42}, {true, true}, true},
-        {{1, 2}, {40, 42}, {true, false}, false},
-        {{70, 2}, {40, 42}, {true, false}, false}, /* of before it went down */
-        {{1, 2}, {40, 43}, {true, false}, true},
+        {{1, 2}, {40, 42}, {false, false}, false, {0, 0}},
+        {{70, 2}, {40, 42}, {false, false}, true, {0, 0}}, /* one has its table */
+        {{1, 72}, {40, 42}, {false, false}, true, {0, 0}},
+        {{1, 2}, {41, 42}, {false, false}, false, {0, 0}}, /* one has not restarted */
+        {{1, 2}, {40, 43}, {false, false}, false, {0, 0}},
+        {{1, 2}, {41, 43}, {false, false}, true, {0, 0}}, /* none shows what became of it */
+        {{1, 2}, {40, 42}, {true, true}, true, {0, 0}},
+        {{1, 2}, {40, 42}, {true, false}, false, {0, 0}},
+        {{70, 2}, {40, 42}, {true, false}, false, {0, 0}}, /* of before it went down */
+        {{1, 2}, {40, 43}, {true, false}, true, {0, 0}},
         {{1, 2}, {40, 42}, {false, false}, false, {40, 43}},
         {{1, 2}, {40, 42}, {false, false}, false, {0, 43}},
         {{1, 2}, {40, 42}, {false, false}, true, {41, 43}}, /* seed 30030418 of the world test */
