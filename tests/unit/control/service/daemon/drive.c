@@ -363,6 +363,7 @@ void drive_planned(const char *reason)
             snprintf(entry->problem.text, sizeof(entry->problem.text), "%s", reason);
         } else if (entry->anew) {
             entry->tables = drive_tables(entry->gen, X1);
+            entry->tables->ahead = drive.ahead;
         }
     }
     change->recorded = drive.records;
@@ -411,8 +412,8 @@ void drive_run(void)
     drive_tick(0);
     drive.daemon.job_count = 2;
     for (uint16_t rank = 0; rank < 2; rank++) {
-        drive_come(3, rank, 0);
-        drive_come(7, rank, 0);
+        drive_come(drive.jobs[0].spec.job, rank, 0);
+        drive_come(drive.jobs[1].spec.job, rank, 0);
     }
     record_clear();
 }

@@ -24,6 +24,7 @@ extern struct drive_rig {
     by_change_fn *planned, *pushed;
     uint32_t target;          /* of pushes, or UINT32_MAX: none */
     bool records, alternates; /* the store has the generations; jobs have paths without any node */
+    bool ahead;               /* plans were made in advance */
 } drive;
 
 /* Both jobs run on x0 in generation 1. */

@@ -283,6 +283,62 @@ static void it_stops_for_a_change_or_a_loss_and_goes_on(void **state)
     close_daemon(daemon);
 }
 
+/* Ticks until a process makes plans. */
+static void begin(struct by_daemon *daemon)
+{
+    do
+        by_ahead_tick(daemon);
+    while (daemon->ahead_killed != 0);
+    assert_non_null(daemon->ahead);
+}
+
+/* The worker that makes a change reads the plans of jobs. */
+static void nothing_is_taken_from_it_during_a_change_or_for_other_tables(void **state)
+{
+    struct by_daemon *daemon = open_daemon();
+
+    (void)state;
+    begin(daemon);
+    daemon->change = (struct by_change *)1;
+    assert_true(turn(daemon));
+    assert_null(daemon->ahead);
+    daemon->change = NULL;
+    begin(daemon);
+    daemon->jobs[0]->tables->gen = 2;
+    assert_true(turn(daemon));
+    assert_null(daemon->ahead);
+    assert_null(daemon->jobs[0]->ahead);
+    begin(daemon);
+    by_ahead_close(daemon); /* ends it */
+    assert_null(daemon->ahead);
+    assert_int_equal(daemon->ahead_killed, 0);
+    close_daemon(daemon);
+}
+
+/* It is silent for twice the time limit of a plan. */
+static void a_process_that_hangs_is_ended_and_its_part_gets_no_plan(void **state)
+{
+    struct by_daemon *daemon = open_daemon();
+    uint64_t hung_ms = 2 * UINT64_C(1000) * daemon->options.plan_limit_s;
+    const struct by_ahead_plans *plans;
+
+    (void)state;
+    begin(daemon);
+    daemon->now_ms += 7;
+    assert_true(turn(daemon)); /* it begins with a part */
+    daemon->now_ms += hung_ms - 1;
+    by_ahead_tick(daemon);
+    assert_non_null(daemon->ahead);
+    daemon->now_ms++;
+    by_ahead_tick(daemon);
+    assert_null(daemon->ahead);
+    plans = daemon->jobs[0]->ahead;
+    assert_true(plans != NULL && plans->count > 0 && plans->entries[plans->count - 1].texts == NULL);
+    run(daemon);
+    assert_in_range(count_made(daemon), 5, 6); /* 6 if that part can have none */
+    close_daemon(daemon);
+}
+
 static void its_death_costs_one_plan_at_most(void **state)
 {
     struct by_daemon *daemon = open_daemon();
@@ -359,6 +415,8 @@ int main(void)
         cmocka_unit_test(a_plan_serves_its_failure_only),
         cmocka_unit_test(a_text_that_is_no_plan_is_not_used),
         cmocka_unit_test(it_stops_for_a_change_or_a_loss_and_goes_on),
+        cmocka_unit_test(nothing_is_taken_from_it_during_a_change_or_for_other_tables),
+        cmocka_unit_test(a_process_that_hangs_is_ended_and_its_part_gets_no_plan),
         cmocka_unit_test(its_death_costs_one_plan_at_most),
         cmocka_unit_test(a_watcher_that_another_one_removes_is_not_called),
     };

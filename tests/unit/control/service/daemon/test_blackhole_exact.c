@@ -267,9 +267,9 @@ static void a_switch_that_loses_all_frames_does_so_on_two_links_and_in_any_direc
         unsigned frames; /* of the switch, or of the first link that loses some; 0: none is found */
     } cases[] = {
         {{4, 4}, {0, 0}, true, 8},  {{0, 0}, {4, 4}, true, 8},  {{4, 0}, {0, 4}, true, 8},
-        {{4, 1}, {0, 0}, true, 5},  {{0, 1}, {4, 0}, true, 5},  {{5, 4}, {6, 7}, true, 22},
-        {{4, 0}, {0, 0}, false, 4}, {{0, 0}, {0, 4}, false, 4}, {{3, 3}, {3, 3}, false, 0},
-        {{0, 0}, {0, 0}, false, 0}, {{4, 0}, {9, 0}, false, 4},
+        {{4, 1}, {0, 0}, true, 5},  {{0, 1}, {4, 0}, true, 5},  {{4, 0}, {0, 1}, true, 5},
+        {{5, 4}, {6, 7}, true, 22}, {{4, 0}, {0, 0}, false, 4}, {{0, 0}, {0, 4}, false, 4},
+        {{3, 3}, {3, 3}, false, 0}, {{0, 0}, {0, 0}, false, 0}, {{4, 0}, {9, 0}, false, 4},
     };
 
     (void)state;
@@ -290,6 +290,26 @@ static void a_switch_that_loses_all_frames_does_so_on_two_links_and_in_any_direc
     }
 }
 
+/* All frames of both hosts and to them are lost, apart from one that arrives at an end. */
+static void a_switch_that_one_frame_reaches_or_leaves_is_not_found(void **state)
+{
+    struct by_blackhole_found found;
+
+    (void)state;
+    for (unsigned place = 0; place < 4; place++) {
+        open_at(100);
+        for (unsigned i = 0; i < 4; i++)
+            for (unsigned p = 0; p < 4; p++)
+                take(p / 2, p % 2, 1000 + 100 * i, i > 0 ? 4 : 0, i == 3 && p == place ? 51 : 50);
+        assert_true(find(3, &found));
+        assert_true(found.is_link && found.what == 0);
+        assert_int_equal(found.from, place == 1 ? 1 : 0);
+        assert_int_equal(found.both, place >= 2);
+        assert_int_equal(found.frames, 4);
+        by_blackhole_close(blackhole);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_switch_that_sends_nothing_took_frames_on_two_links),
         cmocka_unit_test(a_switch_that_has_just_started_is_not_silent_yet),
         cmocka_unit_test(a_switch_that_loses_all_frames_does_so_on_two_links_and_in_any_direction),
+        cmocka_unit_test(a_switch_that_one_frame_reaches_or_leaves_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -462,6 +462,34 @@ static void frames_to_ranks_that_are_not_connected_go_nowhere(void **state)
     close(two);
 }
 
+/* The fault injection loses everything else. */
+static void the_first_and_the_last_frames_of_a_connection_are_not_lost(void **state)
+{
+    static const enum by_member_type types[] = {BY_MEMBER_WELCOME, BY_MEMBER_FREEZE, BY_MEMBER_HEARD,
+                                                BY_MEMBER_GO, BY_MEMBER_FAIL};
+    int one;
+
+    (void)state;
+    members_job("3=allreduce");
+    members_daemon()->options.lose = 1000;
+    one = enter("h0", 3, 4, 8);
+    expect("came 3.0 generation 4 number 8\n");
+    give(one, (struct by_member_frame){.type = BY_MEMBER_ALIVE, .job = 3, .gen = 4, .number = 1});
+    give(one, (struct by_member_frame){.type = BY_MEMBER_CARRIED, .job = 3, .gen = 4});
+    expect("");
+    for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        by_members_send(members_daemon(), 3, 0,
+                        (struct by_member_frame){.type = (uint8_t)types[i],
+                                                 .gen = 4,
+                                                 .code = BY_EIO,
+                                                 .data = (const uint8_t *)"hi",
+                                                 .bytes = types[i] == BY_MEMBER_GO ? 0 : 2});
+    reads(one, "WELCOME 3.0 generation 4, FAIL EIO: hi");
+    give(one, (struct by_member_frame){.type = BY_MEMBER_BYE, .job = 3});
+    expect("left 3.0 generation 0 number 0\n");
+    close(one);
+}
+
 /* On a machine that has been up for years. */
 static void strangers_are_summed_up_when_they_rest(void **state)
 {
@@ -498,6 +526,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_job_of_a_communicator_is_used_while_a_host_is_connected, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(frames_to_ranks_that_are_not_connected_go_nowhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_first_and_the_last_frames_of_a_connection_are_not_lost, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(strangers_are_summed_up_when_they_rest, set_up, tear_down),
     };
 

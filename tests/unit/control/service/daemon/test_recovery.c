@@ -323,29 +323,29 @@ static void switches_of_a_slow_push_are_asked_and_suspected(void **state)
     drive_close();
 }
 
-static void ranks_that_wait_make_the_switches_and_links_of_their_job_suspect(void **state)
+static void wait_of_job(uint16_t job)
 {
     bool used[LINKS] = {true, true, true, true};
     const bool *suspected;
 
-    (void)state;
     drive_open();
+    drive.jobs[0].spec.job = job;
     drive_free_tables(drive.jobs[1].tables);
     drive.jobs[1].tables = drive_tables(1, X1);
     assert_false(by_recovery_waiting(&drive.daemon, used));
     drive_run();
     drive.alternates = true;
-    assert_null(by_recovery_suspected(&drive.daemon, 3));
+    assert_null(by_recovery_suspected(&drive.daemon, job));
     assert_false(by_recovery_waiting(&drive.daemon, used) || used[0] || used[1] || used[2] || used[3]);
-    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_SUSPECTS, 3, 0, 1, 0);
-    suspected = by_recovery_suspected(&drive.daemon, 3);
+    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_SUSPECTS, job, 0, 1, 0);
+    suspected = by_recovery_suspected(&drive.daemon, job);
     assert_true(suspected == drive.jobs[0].tables->uses_link);
     assert_null(by_recovery_suspected(&drive.daemon, 7));
     assert_null(by_recovery_suspected(&drive.daemon, 4));
     assert_true(by_recovery_suspects(&drive.daemon, X0) && !by_recovery_suspects(&drive.daemon, X1));
     assert_false(by_recovery_waiting(&drive.daemon, used)); /* one report is one late chunk */
     drive.daemon.now_ms += 40;
-    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_SUSPECTS, 3, 0, 1, 0);
+    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_SUSPECTS, job, 0, 1, 0);
     assert_true(by_recovery_waiting(&drive.daemon, used) && used[0] && used[1] && !used[2] && !used[3]);
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_SUSPECTS, 7, 0, 1, 0);
     drive.daemon.now_ms += 40;
@@ -353,6 +353,54 @@ static void ranks_that_wait_make_the_switches_and_links_of_their_job_suspect(voi
     assert_true(by_recovery_waiting(&drive.daemon, used) && used[0] && used[1] && used[2] && used[3]);
     drive.alternates = false;
     assert_false(by_recovery_suspects(&drive.daemon, X0));
+    drive_close();
+}
+
+static void ranks_that_wait_make_the_switches_and_links_of_their_job_suspect(void **state)
+{
+    (void)state;
+    wait_of_job(3);
+    wait_of_job(1);
+}
+
+/* Job 1, the lowest number, fails and job 7 goes on, or the other way round. */
+static void a_job_whose_rank_leaves_in_a_recovery_runs_without_its_ranks(void **state)
+{
+    (void)state;
+    for (unsigned fails = 0; fails < 2; fails++) {
+        const struct by_job *failed = &drive.jobs[fails], *other = &drive.jobs[1 - fails];
+
+        drive_open();
+        drive.jobs[0].spec.job = 1;
+        drive_run();
+        drive_node_event(BY_EVENT_SWITCH_DOWN, X0);
+        assert_non_null(strstr(recorded, "plan 1 as 2 again 7 as 2 again without x0\n"));
+        drive_planned(NULL);
+        assert_null(strstr(recorded, "its plan was made in advance"));
+        drive_pushed(0);
+        record_clear();
+        by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_LEFT, failed->spec.job, 0, 0, 100);
+        assert_non_null(strstr(recorded, "has ended, and its data of the others' calls is lost\n"));
+        assert_true(failed->state == BY_JOB_RUNNING && other->state == BY_JOB_RECOVERING);
+        drive_carried(other->spec.job, 0, 2);
+        drive_carried(other->spec.job, 1, 2);
+        assert_int_equal(other->state, BY_JOB_RUNNING);
+        drive_close();
+    }
+}
+
+static void a_plan_that_was_made_in_advance_is_told(void **state)
+{
+    (void)state;
+    drive_open();
+    drive.jobs[0].spec.job = 1;
+    drive.ahead = true;
+    drive_run();
+    drive_node_event(BY_EVENT_SWITCH_DOWN, X0);
+    record_clear();
+    drive_planned(NULL);
+    recorded[2 * strlen("job 1: its plan was made in advance\n")] = 0;
+    record_expect("job 1: its plan was made in advance\njob 7: its plan was made in advance\n");
     drive_close();
 }
 
@@ -448,6 +496,8 @@ int main(void)
         cmocka_unit_test(a_push_to_a_switch_that_is_down_is_stopped),
         cmocka_unit_test(switches_of_a_slow_push_are_asked_and_suspected),
         cmocka_unit_test(ranks_that_wait_make_the_switches_and_links_of_their_job_suspect),
+        cmocka_unit_test(a_job_whose_rank_leaves_in_a_recovery_runs_without_its_ranks),
+        cmocka_unit_test(a_plan_that_was_made_in_advance_is_told),
         cmocka_unit_test(parts_that_drop_packets_are_left_out),
         cmocka_unit_test(a_job_that_ends_is_told_to_its_ranks_and_its_place_is_used_again),
         cmocka_unit_test(a_job_whose_keys_are_old_gets_another_generation),

@@ -342,18 +342,20 @@ static void a_job_that_no_host_has_used_yet_waits_longer(void **state)
 
 static void a_job_that_no_host_has_used_yet_ends_if_another_one_is_refused(void **state)
 {
-    struct rig *rig = rig_open();
-
     (void)state;
-    rig->jobs[2].spec.is_group = true;
-    groups_tick(rig, 0, 0);
-    groups_tick(rig, BY_GROUPS_SPARE_MS - 1, 0);
-    by_groups_refused(&rig->daemon);
-    groups_tick(rig, 0, 0); /* its hosts may still connect again */
-    groups_tick(rig, 1, 0);
-    by_groups_refused(&rig->daemon);
-    groups_tick(rig, 0, 3);
-    rig_close(rig);
+    for (uint16_t i = 0; i < (uint16_t)JOBS; i++) {
+        struct rig *rig = rig_open();
+
+        rig->jobs[i].spec.is_group = true;
+        groups_tick(rig, 0, 0);
+        groups_tick(rig, BY_GROUPS_SPARE_MS - 1, 0);
+        by_groups_refused(&rig->daemon);
+        groups_tick(rig, 0, 0); /* its hosts may still connect again */
+        groups_tick(rig, 1, 0);
+        by_groups_refused(&rig->daemon);
+        groups_tick(rig, 0, i + 1);
+        rig_close(rig);
+    }
 }
 
 static void other_jobs_and_states_are_left_alone(void **state)

@@ -565,6 +565,26 @@ static void the_capacity_of_a_link_is_that_of_the_direction(void **state)
     rig_close(rig);
 }
 
+static void a_link_of_less_than_a_byte_per_second_has_a_capacity(void **state)
+{
+    struct status_rig *rig = rig_open();
+    json_t *json, *port;
+    char *text;
+
+    (void)state;
+    rig->daemon.topology->scale = 100000000000; /* of 1 GB/s: 10 are 0.1 bytes per second */
+    text = metrics_of(&rig->daemon);
+    assert_non_null(strstr(
+        text,
+        "\nbanyan_port_receive_capacity_bytes_per_second{switch=\"sw0\",port=\"p1\"} 0.10000000000000001\n"));
+    free(text);
+    json = by_status_json(&rig->daemon);
+    port = json_array_get(json_object_get(json_array_get(json_object_get(json, "switches"), 0), "ports"), 1);
+    assert_true(json_real_value(json_object_get(port, "rx_capacity")) == 0.1);
+    json_decref(json);
+    rig_close(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -575,6 +595,7 @@ int main(void)
         cmocka_unit_test(the_metrics_have_each_counter),
         cmocka_unit_test(a_follower_names_its_leader),
         cmocka_unit_test(the_capacity_of_a_link_is_that_of_the_direction),
+        cmocka_unit_test(a_link_of_less_than_a_byte_per_second_has_a_capacity),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
