@@ -13,6 +13,7 @@
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/jobs.h"
+#include "control/service/daemon/members_inside.h"
 #include "tests/unit/control/tables/bench.h"
 
 static struct by_daemon *daemon_of_test;
@@ -34,8 +35,19 @@ int members_open(const struct by_daemon_options *options)
     return by_members_open(daemon_of_test);
 }
 
+/* The sum of what is queued for hosts is right, since it has a limit. */
+static void check_waiting(const struct by_members *members)
+{
+    size_t waiting = 0;
+
+    for (const struct members_peer *peer = members->peers; peer != NULL; peer = peer->next)
+        waiting += peer->out.used - peer->out.at;
+    assert_int_equal(members->waiting, waiting);
+}
+
 void members_close(void)
 {
+    check_waiting(daemon_of_test->members);
     by_members_close(daemon_of_test);
     while (daemon_of_test->job_count > 0)
         by_jobs_remove(daemon_of_test, daemon_of_test->jobs[0]);

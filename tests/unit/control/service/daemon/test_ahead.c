@@ -44,15 +44,31 @@ static bool uses(void *user, uint32_t job, bool is_link, uint32_t what)
     return false;
 }
 
+static struct by_job *add_job(struct by_daemon *daemon, const char *text)
+{
+    struct by_topology *topology = daemon->topology;
+    struct by_job *job = by_alloc(1, sizeof(*job));
+    const struct by_lower_options options = {0};
+    struct by_problem problem = {0};
+
+    assert_int_equal(by_job_parse(text, topology, &job->spec, &problem), 0);
+    job->state = BY_JOB_RUNNING;
+    job->tables = by_alloc(1, sizeof(*job->tables));
+    job->tables->gen = 1;
+    job->tables->lost_links = by_alloc(topology->link_count, sizeof(bool));
+    assert_int_equal(
+        by_fabric_plan(topology, &job->spec, &daemon->loss, NULL, NULL, &apart, job->tables, &problem), 0);
+    assert_int_equal(by_fabric_lower(topology, job->spec.job, &options, job->tables, &problem), 0);
+    by_jobs_insert(daemon, job);
+    return job;
+}
+
 /* Two leaves and two spines, job 1 of two collectives on all hosts. */
 static struct by_daemon *open_daemon(void)
 {
     struct by_daemon *daemon = by_alloc(1, sizeof(*daemon));
     struct by_topology *topology =
         bench_topology("h0 h1 h2 h3 l0* l1* s0* s1*", "h0-l0 h1-l0 h2-l1 h3-l1 l0-s0 l0-s1 l1-s0 l1-s1");
-    struct by_job *job = by_alloc(1, sizeof(*job));
-    const struct by_lower_options options = {0};
-    struct by_problem problem = {0};
 
     daemon->topology = topology;
     daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -63,15 +79,7 @@ static struct by_daemon *open_daemon(void)
     daemon->recover = by_recover_open(&(struct by_recover_config){
         .node_count = topology->node_count, .link_count = topology->link_count, .uses = uses, .act = act});
     by_fabric_loss_init(&daemon->loss, topology);
-    assert_int_equal(by_job_parse("1=allreduce,allgather", topology, &job->spec, &problem), 0);
-    job->state = BY_JOB_RUNNING;
-    job->tables = by_alloc(1, sizeof(*job->tables));
-    job->tables->gen = 1;
-    job->tables->lost_links = by_alloc(topology->link_count, sizeof(bool));
-    assert_int_equal(
-        by_fabric_plan(topology, &job->spec, &daemon->loss, NULL, NULL, &apart, job->tables, &problem), 0);
-    assert_int_equal(by_fabric_lower(topology, 1, &options, job->tables, &problem), 0);
-    by_jobs_insert(daemon, job);
+    add_job(daemon, "1=allreduce,allgather");
     return daemon;
 }
 
@@ -191,6 +199,21 @@ static void each_failure_with_a_path_has_the_plan_that_would_be_made_after_it(vo
         assert_int_equal(compare(daemon, part), topology->nodes[part].name[0] == 's');
     for (uint32_t link = 0; link < topology->link_count; link++)
         assert_int_equal(compare(daemon, topology->node_count + link), link >= 4);
+    close_daemon(daemon);
+}
+
+static void each_running_job_gets_plans(void **state)
+{
+    struct by_daemon *daemon = open_daemon();
+    const struct by_job *last;
+
+    (void)state;
+    add_job(daemon, "2=allreduce")->state = BY_JOB_RECOVERING;
+    last = add_job(daemon, "3=allreduce");
+    run(daemon);
+    assert_true(daemon->jobs[0]->ahead->gen == 1 && last->ahead->gen == 1);
+    assert_null(daemon->jobs[1]->ahead);
+    assert_int_equal(count_made(daemon), 6);
     close_daemon(daemon);
 }
 
@@ -412,6 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_failure_with_a_path_has_the_plan_that_would_be_made_after_it),
+        cmocka_unit_test(each_running_job_gets_plans),
         cmocka_unit_test(a_plan_serves_its_failure_only),
         cmocka_unit_test(a_text_that_is_no_plan_is_not_used),
         cmocka_unit_test(it_stops_for_a_change_or_a_loss_and_goes_on),

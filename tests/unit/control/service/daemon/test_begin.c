@@ -21,7 +21,7 @@ static char folder[64], file[96];
 
 static int set_up(void **state)
 {
-    struct by_topology *topology = bench_topology("h0 h1 x0* x01*", "h0-x0 x0-x01 x01-h1");
+    struct by_topology *topology = bench_topology("x0* h0 h1 x01*", "h0-x0 x0-x01 x01-h1");
     FILE *stream;
 
     (void)state;

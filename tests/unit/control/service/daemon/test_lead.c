@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -532,6 +533,31 @@ static void what_cannot_be_opened_leaves_nothing(void **state)
     by_lead_close(NULL);
 }
 
+/* It requires two descriptors. */
+static void without_a_descriptor_it_is_not_opened(void **state)
+{
+    (void)state;
+    for (unsigned left = 0; left < 2; left++) {
+        unsigned descriptors = count_descriptors();
+        struct by_problem problem = {0};
+        struct by_lead *lead = NULL;
+        struct rlimit limit, low;
+        int next = dup(STDERR_FILENO), error;
+
+        memset(&rig, 0, sizeof(rig));
+        close(next);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        low = (struct rlimit){.rlim_cur = (rlim_t)next + left, .rlim_max = limit.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+        error = by_lead_open("etcd:http://a", "keys", &lead, &problem);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(error, BY_EIO);
+        assert_string_equal(problem.text, "no descriptor or random number for the election");
+        assert_true(lead == NULL && !rig.clients[0].open && !rig.clients[1].open);
+        assert_int_equal(count_descriptors(), descriptors);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +572,7 @@ int main(void)
         cmocka_unit_test(a_leader_goes_on_while_etcd_does_not_answer),
         cmocka_unit_test(an_expired_lease_is_the_end_of_the_lead),
         cmocka_unit_test(what_cannot_be_opened_leaves_nothing),
+        cmocka_unit_test(without_a_descriptor_it_is_not_opened),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,33 @@ static void a_trial_in_vain_does_not_put_the_end_off(void **state)
     by_recover_close(world.recover);
 }
 
+/* Switch 1 is tried again for job 2 alone. Job 1, which once had no path for a while, then loses its
+ * path for the same time as before. */
+static void a_trial_for_another_job_does_not_shorten_the_time_of_a_cut(void **state)
+{
+    (void)state;
+    world_open(23);
+    world.stranded[0] = true;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    world_seconds(1);
+    world.stranded[0] = false;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_UP, .what = 0});
+    world_seconds(10);
+    assert_true(by_recover_is_quiet(world.recover));
+    assert_int_equal(world.fails, 0);
+    world.stranded[1] = true;
+    world_swallows(false, 1);
+    world_rounds(60);
+    assert_false(by_recover_lost_nodes(world.recover)[1]);
+    world.stranded[0] = true;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
+    world_seconds(3);
+    assert_true(world.job_failed[1] && !world.job_failed[0]);
+    world_seconds(1);
+    assert_true(world.job_failed[0]);
+    by_recover_close(world.recover);
+}
+
 static void a_switch_whose_ranks_move_on_is_left_alone(void **state)
 {
     (void)state;
@@ -197,6 +224,7 @@ int main(void)
         cmocka_unit_test(without_another_way_what_swallows_is_tried_once_before_the_cut_is_told),
         cmocka_unit_test(a_trial_in_vain_does_not_put_the_end_off),
         cmocka_unit_test(a_cut_after_a_trial_that_worked_has_its_own_time),
+        cmocka_unit_test(a_trial_for_another_job_does_not_shorten_the_time_of_a_cut),
         cmocka_unit_test(a_switch_whose_ranks_move_on_is_left_alone),
         cmocka_unit_test(what_is_back_already_is_used_at_once_where_there_is_no_other_way),
     };
