@@ -1,6 +1,7 @@
 /* Implements drive.h. */
 #include "tests/unit/control/service/daemon/drive.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -379,11 +380,22 @@ void drive_pushed(int error)
     drive.pushed(&drive.daemon, drive.change);
 }
 
+/* Open descriptors of the first 256. */
+static unsigned count_descriptors(void)
+{
+    unsigned count = 0;
+
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
 void drive_open(void)
 {
     struct by_daemon *daemon = &drive.daemon;
 
     memset(&drive, 0, sizeof(drive));
+    drive.descriptors = count_descriptors();
     record_clear();
     daemon->topology = bench_topology("h0 h1 x0* x1*", "h0-x0 h1-x0 h0-x1 h1-x1");
     daemon->options.heartbeat_ms = BEAT_MS;
@@ -424,6 +436,7 @@ void drive_close(void)
     assert_int_equal(drive.changes, 0);
     by_recovery_close(&drive.daemon);
     assert_true(drive.timer == NULL && drive.daemon.recovery == NULL);
+    assert_int_equal(count_descriptors(), drive.descriptors);
     for (unsigned i = 0; i < 2; i++)
         drive_free_tables(drive.jobs[i].tables);
     free(drive.daemon.loss.nodes);

@@ -19,7 +19,8 @@ extern struct drive_rig {
     struct by_job jobs[2];           /* 3 and 7, of both hosts */
     struct by_lowering lowerings[9]; /* by generation; nothing of them is read */
     struct by_watcher *timer;
-    uint32_t changes; /* that exist */
+    uint32_t changes;     /* that exist */
+    unsigned descriptors; /* of the process before it was opened */
     struct by_change *change;
     by_change_fn *planned, *pushed;
     uint32_t target;          /* of pushes, or UINT32_MAX: none */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -431,6 +433,39 @@ static void a_watcher_that_another_one_removes_is_not_called(void **state)
     close_daemon(daemon);
 }
 
+static void never(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    (void)watcher;
+    (void)events;
+    daemon->ending = true;
+    fail_msg("no heartbeat in %u ms", PATIENCE_MS);
+}
+
+/* The longest period of --heartbeat. */
+static void a_heartbeat_may_last_a_second(void **state)
+{
+    const struct itimerspec limit = {.it_value.tv_sec = PATIENCE_MS / 1000};
+    struct by_daemon *daemon = open_daemon();
+    struct by_watcher late = {.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), .ready = never};
+    struct timespec begin;
+    uint64_t begin_ms;
+
+    (void)state;
+    assert_int_equal(timerfd_settime(late.fd, 0, &limit, NULL), 0);
+    assert_int_equal(by_daemon_watch(daemon, &late, EPOLLIN), 0);
+    daemon->events = by_event_queue_open();
+    daemon->options.heartbeat_ms = 1000;
+    daemon->reduce = end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    begin_ms = (uint64_t)begin.tv_sec * 1000 + (uint64_t)begin.tv_nsec / 1000000;
+    by_daemon_run(daemon);
+    assert_true(daemon->now_ms >= begin_ms + 1000);
+    by_daemon_unwatch(daemon, &late);
+    close(late.fd);
+    by_event_queue_close(daemon->events);
+    close_daemon(daemon);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +478,7 @@ int main(void)
         cmocka_unit_test(a_process_that_hangs_is_ended_and_its_part_gets_no_plan),
         cmocka_unit_test(its_death_costs_one_plan_at_most),
         cmocka_unit_test(a_watcher_that_another_one_removes_is_not_called),
+        cmocka_unit_test(a_heartbeat_may_last_a_second),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

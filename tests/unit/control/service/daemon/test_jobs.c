@@ -406,6 +406,19 @@ static void a_request_without_a_number_gets_the_lowest_free_one(void **state)
     assert_int_equal(rig.daemon.job_count, 6);
     for (uint32_t i = 0; i < 6; i++)
         assert_int_equal(rig.daemon.jobs[i]->spec.job, i + 1);
+    create((struct by_job_spec){.job = 0}, "d");
+    planned(BY_EIO, "no images"); /* its number is free again */
+    record_clear();
+    create((struct by_job_spec){.job = 0}, "e");
+    record_expect("touch 7, generation 2\nplan\n");
+    create((struct by_job_spec){.job = 0}, "f"); /* 8 */
+    create((struct by_job_spec){.job = 0}, "g"); /* 9, as 8 is requested */
+    for (unsigned i = 0; i < 3; i++) {
+        planned(0, "");
+        pushed(0, "");
+        by_jobs_step(&rig.daemon);
+    }
+    assert_int_equal(rig.daemon.job_count, 9);
     close_rig();
 }
 
