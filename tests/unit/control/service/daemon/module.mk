@@ -59,7 +59,7 @@ daemon-rates_LIBS   := offload
 daemon-rates_LDLIBS := -lcmocka
 daemon-live_SRC     := tests/unit/control/service/daemon/test_live.c
 daemon-live_LIBS    := daemon control secure offload
-daemon-live_LDLIBS  := $(DAEMON_LDLIBS)
+daemon-live_LDLIBS  := $(DAEMON_LDLIBS) -Wl,--wrap=by_recovery_has_rank
 daemon-http_SRC     := tests/unit/control/service/daemon/test_http.c $(DAEMON_RIG)
 daemon-http_LIBS    := daemon control agent secure offload
 daemon-http_LDLIBS  := $(DAEMON_LDLIBS)

@@ -13,6 +13,7 @@
 #include "control/base/alloc.h"
 #include "control/service/daemon/fabric.h"
 #include "offload/base/errors.h"
+#include "offload/wire/types.h"
 #include "tests/unit/control/tables/bench.h"
 
 enum { H0, H1, H2, L0, L1, S0, NODES };
@@ -212,6 +213,29 @@ static void jobs_are_hit_by_losses_of_links_and_nodes_of_their_trees(void **stat
     }
 }
 
+/* As the process of plans in advance makes them (ahead.c). */
+static void the_texts_of_all_plans_of_a_job_can_be_read(void **state)
+{
+    struct by_fabric_text texts[2] = {0};
+    struct by_problem problem = {0};
+
+    (void)state;
+    spec.want_count = 2;
+    spec.wants[0] = (struct by_job_want){.collective = BY_COLLECTIVE_ALLREDUCE, .root = -1};
+    spec.wants[1] = (struct by_job_want){.collective = BY_COLLECTIVE_BROADCAST, .root = H1};
+    if (by_fabric_texts(topology, &spec, &loss, NULL, 60000, texts, &problem) != 0)
+        fail_msg("%s", problem.text);
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_plan *plan = NULL;
+
+        if (by_plan_parse(texts[i].text, texts[i].bytes, topology, &plan, &problem) != 0)
+            fail_msg("%s", problem.text);
+        assert_int_equal(plan->collective, spec.wants[i].collective);
+        by_plan_free(plan);
+        free(texts[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_losses_are_named_as_far_as_the_text_has_room, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_part_has_what_the_ranks_reach, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_loss_of_a_node_is_one_of_its_links, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_texts_of_all_plans_of_a_job_can_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(jobs_are_hit_by_losses_of_links_and_nodes_of_their_trees, set_up,
                                         tear_down),
     };

@@ -17,6 +17,17 @@
 #include "control/service/daemon/rates.h"
 #include "control/service/daemon/status.h"
 
+static unsigned present; /* ranks that are connected, as bits */
+
+bool __wrap_by_recovery_has_rank(const struct by_daemon *daemon, uint16_t job, uint16_t rank);
+
+bool __wrap_by_recovery_has_rank(const struct by_daemon *daemon, uint16_t job, uint16_t rank)
+{
+    (void)daemon;
+    (void)job;
+    return present >> rank & 1;
+}
+
 /* Two hosts and a switch; links of 1 MB/s. The name of the fabric needs escapes. */
 static const char fabric_text[] =
     "{\"name\": \"a \\\"b\\\" </script>\", \"unit\": \"MB/s\", \"nodes\": [{\"name\": \"h0\", \"kind\": "
@@ -367,6 +378,30 @@ static void nothing_of_keys_or_nonces_is_in_an_answer(void **state)
     daemon_free(daemon);
 }
 
+static void the_hosts_of_ranks_that_are_not_connected_are_listed(void **state)
+{
+    static const char *const names[] = {"h0", "h.1"};
+    struct by_daemon *daemon = daemon_of(fabric_text);
+
+    (void)state;
+    add_job(daemon, 7);
+    for (present = 0; present < 4; present++) {
+        json_t *live = again(by_live_state(daemon), NULL);
+        json_t *job = json_array_get(json_object_get(live, "jobs"), 0), *missing;
+        size_t listed = 0;
+
+        assert_int_equal(json_integer_value(json_object_get(job, "joined")), (present & 1) + (present >> 1));
+        missing = json_object_get(job, "missing");
+        for (unsigned rank = 0; rank < 2; rank++)
+            if (!(present >> rank & 1))
+                assert_string_equal(json_string_value(json_array_get(missing, listed++)), names[rank]);
+        assert_int_equal(json_array_size(missing), listed);
+        json_decref(live);
+    }
+    present = 0;
+    daemon_free(daemon);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +413,7 @@ int main(void)
         cmocka_unit_test(the_history_has_one_hour_and_no_more),
         cmocka_unit_test(a_fabric_of_very_many_links_has_no_history_of_links),
         cmocka_unit_test(a_job_is_compared_with_its_optimum_over_the_last_period),
+        cmocka_unit_test(the_hosts_of_ranks_that_are_not_connected_are_listed),
         cmocka_unit_test(nothing_of_keys_or_nonces_is_in_an_answer),
     };
 

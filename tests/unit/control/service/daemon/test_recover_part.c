@@ -147,8 +147,8 @@ static void a_trial_in_vain_does_not_put_the_end_off(void **state)
     by_recover_close(world.recover);
 }
 
-/* Switch 1 is tried again for job 2 alone. Job 1, which once had no path for a while, then loses its
- * path for the same time as before. */
+/* Switch 1 is tried again for job 2 alone. Job 1, which once had no path for a while, then waits
+ * for one as long as before. */
 static void a_trial_for_another_job_does_not_shorten_the_time_of_a_cut(void **state)
 {
     (void)state;
