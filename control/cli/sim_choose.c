@@ -273,8 +273,8 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
     double call_ps = (double)sim->options.bytes / rate * 1e12;
     double short_ps = fmax(fmax(SHORT_TRIPS * longest, SHORT_PART * call_ps),
                            SHORT_CHUNKS * sim->lowering->tree_count / chunk_rate);
-    double way_ps = goes_up(sim) ? fmin(INFLIGHT_TRIPS * longest, short_ps)
-                                 : fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS);
+    double way_ps =
+        goes_up(sim) ? fmin(INFLIGHT_TRIPS * longest, short_ps) : fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS);
 
     if (sim->options.buffer > 0) /* and the time in which a usual port sends what it holds */
         way_ps = fmin(way_ps, mean + BUFFER_PART * (double)sim->options.buffer * choice->mean_fill_ps /

@@ -455,10 +455,10 @@ static void an_image_has_the_ipv6_addresses_of_all_its_records(void **state)
     size_t bytes;
 
     (void)state;
-    for (uint8_t number = 1; number <= COUNT; number++) {
-        records[(number - 1) * BY_IPV6_RECORD_BYTES + 3] = number;
+    for (uint32_t number = 1; number <= COUNT; number++) {
+        records[(number - 1) * BY_IPV6_RECORD_BYTES + 3] = (uint8_t)number;
         records[(number - 1) * BY_IPV6_RECORD_BYTES + 4] = 0xfd;
-        records[number * BY_IPV6_RECORD_BYTES - 1] = number;
+        records[number * BY_IPV6_RECORD_BYTES - 1] = (uint8_t)number;
     }
     header.count[BY_SECTION_PORT] = header.count[BY_SECTION_ENTRY] = header.count[BY_SECTION_CHILD] = 2;
     header.count[BY_SECTION_LEAF] = header.count[BY_SECTION_RELAY] = 2;
