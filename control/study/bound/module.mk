@@ -4,6 +4,7 @@ control_SRC += \
 	control/study/bound/columns.c \
 	control/study/bound/columns_grow.c \
 	control/study/bound/columns_low.c \
+	control/study/bound/columns_task.c \
 	control/study/bound/columns_weigh.c \
 	control/study/bound/cuts.c \
 	control/study/bound/model.c \
