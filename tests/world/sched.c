@@ -393,7 +393,7 @@ uint64_t vm_time(void)
 
 void vm_open(uint64_t seed, int verbose)
 {
-    vm = (struct vm){.prng.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
+    vm = (struct vm){.prng.state = by_prng_mix(seed), /* so that streams of neighbours do not overlap */
                      .verbose = verbose,
                      .wall_ns = (int64_t)(EPOCH_S * VM_S),
                      .hash = UINT64_C(0xcbf29ce484222325)};
