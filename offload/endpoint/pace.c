@@ -15,7 +15,7 @@
 #define EPOCH_NS 1000000000u
 /* The initial timeout (ns), before any round-trip sample. */
 #define RTO_FIRST_NS 10000000u
-/* A controller finds a blackhole by the frames that vanish in it, four of them in 32 ms, as the
+/* A controller finds a blackhole by the frames that vanish in it, six of them in 48 ms, as the
  * counters of both ends of a link show. For this many timeouts in a row the pauses grow only to
  * this time (count, ns). */
 #define BRISK_COUNT 24u

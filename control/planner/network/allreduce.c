@@ -34,6 +34,10 @@
 #define ROUNDS_LATE 8u
 /* Trees that are few enough in any case where they are lower (count). */
 #define FEW_TREES 32u
+/* With a time limit, the parts of the time left that the programs may use for a bound, and for
+ * trees where those of the two phases are better than the ones so far: these must be packed, too. */
+#define BOUND_TIME 0.25
+#define TREES_TIME 0.6
 
 static int refuse_range(struct by_problem *problem)
 {
@@ -261,6 +265,14 @@ static struct by_plan_gap make_gap(const struct allreduce_task *task)
                                 .deadline = task->deadline};
 }
 
+/* The time at which a step must end that may use this part of the time left; 0: no limit. */
+static double part_of_time(const struct allreduce_task *task, double part)
+{
+    double now = by_plan_clock();
+
+    return task->deadline > 0 ? now + part * (task->deadline - now) : 0;
+}
+
 /* Packs trees, and finds a bound, with the programs of the options. */
 static int pack_outside(struct allreduce_task *task, const struct by_plan_options *options, bool bound_only,
                         struct by_problem *problem)
@@ -271,7 +283,12 @@ static int pack_outside(struct allreduce_task *task, const struct by_plan_option
     int error;
 
     gap.bound_only = bound_only;
+    if (bound_only)
+        gap.deadline = part_of_time(task, BOUND_TIME);
+    else if (by_fraction_compare(task->rate, task->phases.rate) < 0)
+        gap.deadline = part_of_time(task, TREES_TIME);
     error = options->programs(&gap, &list, &packed, problem);
+    task->hurried |= by_plan_late(gap.deadline);
     if (error)
         packed.rate = (struct by_fraction){0, 1};
     task->firm |= packed.bound.num > 0;

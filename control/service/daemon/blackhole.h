@@ -23,7 +23,7 @@
  * retransmit with growing intervals, and frames before the window were lost as well. */
 #define BY_BLACKHOLE_FRAMES 3u
 /* ... and in less than this time, in which a heavy loss may take so few (count, ms). */
-#define BY_BLACKHOLE_FRAMES_SOON 4u
+#define BY_BLACKHOLE_FRAMES_SOON 6u
 #define BY_BLACKHOLE_SOON_MS     450u
 /* Minimum time without a received frame, with at least four samples (ms, and longer if heartbeats
  * come less often than every 100 ms). */

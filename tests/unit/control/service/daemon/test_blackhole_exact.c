@@ -63,7 +63,7 @@ static bool lost(unsigned frames, uint64_t last_ms, struct by_blackhole_found *f
     return result;
 }
 
-static void three_frames_in_450_ms_or_four_before_are_enough(void **state)
+static void three_frames_in_450_ms_or_six_before_are_enough(void **state)
 {
     struct by_blackhole_found found;
 
@@ -77,9 +77,9 @@ static void three_frames_in_450_ms_or_four_before_are_enough(void **state)
     assert_int_equal(found.from, 0);
     assert_int_equal(found.frames, 3);
     assert_int_equal(found.span_ms, 450);
-    assert_false(lost(3, 449, &found));
-    assert_true(lost(4, 449, &found));
-    assert_int_equal(found.frames, 4);
+    assert_false(lost(5, 449, &found));
+    assert_true(lost(6, 449, &found));
+    assert_int_equal(found.frames, 6);
     assert_int_equal(found.span_ms, 449);
 }
 
@@ -266,10 +266,10 @@ static void a_switch_that_loses_all_frames_does_so_on_two_links_and_in_any_direc
         bool is_switch;
         unsigned frames; /* of the switch, or of the first link that loses some; 0: none is found */
     } cases[] = {
-        {{4, 4}, {0, 0}, true, 8},  {{0, 0}, {4, 4}, true, 8},  {{4, 0}, {0, 4}, true, 8},
-        {{4, 1}, {0, 0}, true, 5},  {{0, 1}, {4, 0}, true, 5},  {{4, 0}, {0, 1}, true, 5},
-        {{5, 4}, {6, 7}, true, 22}, {{4, 0}, {0, 0}, false, 4}, {{0, 0}, {0, 4}, false, 4},
-        {{3, 3}, {3, 3}, false, 0}, {{0, 0}, {0, 0}, false, 0}, {{4, 0}, {9, 0}, false, 4},
+        {{6, 6}, {0, 0}, true, 12}, {{0, 0}, {6, 6}, true, 12}, {{6, 0}, {0, 6}, true, 12},
+        {{6, 1}, {0, 0}, true, 7},  {{0, 1}, {6, 0}, true, 7},  {{6, 0}, {0, 1}, true, 7},
+        {{7, 6}, {8, 9}, true, 30}, {{6, 0}, {0, 0}, false, 6}, {{0, 0}, {0, 6}, false, 6},
+        {{5, 5}, {5, 5}, false, 0}, {{0, 0}, {0, 0}, false, 0}, {{6, 0}, {9, 0}, false, 6},
     };
 
     (void)state;
@@ -300,12 +300,12 @@ static void a_switch_that_one_frame_reaches_or_leaves_is_not_found(void **state)
         open_at(100);
         for (unsigned i = 0; i < 4; i++)
             for (unsigned p = 0; p < 4; p++)
-                take(p / 2, p % 2, 1000 + 100 * i, i > 0 ? 4 : 0, i == 3 && p == place ? 51 : 50);
+                take(p / 2, p % 2, 1000 + 100 * i, i > 0 ? 6 : 0, i == 3 && p == place ? 51 : 50);
         assert_true(find(3, &found));
         assert_true(found.is_link && found.what == 0);
         assert_int_equal(found.from, place == 1 ? 1 : 0);
         assert_int_equal(found.both, place >= 2);
-        assert_int_equal(found.frames, 4);
+        assert_int_equal(found.frames, 6);
         by_blackhole_close(blackhole);
     }
 }
@@ -313,7 +313,7 @@ static void a_switch_that_one_frame_reaches_or_leaves_is_not_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_frames_in_450_ms_or_four_before_are_enough),
+        cmocka_unit_test(three_frames_in_450_ms_or_six_before_are_enough),
         cmocka_unit_test(four_samples_must_span_the_window),
         cmocka_unit_test(a_gap_or_a_restart_begins_anew),
         cmocka_unit_test(what_is_forgotten_is_judged_anew),
