@@ -35,7 +35,7 @@
 /* Trees that are few enough in any case where they are lower (count). */
 #define FEW_TREES 32u
 /* With a time limit, the parts of the time left that the programs may use for a bound, and for
- * trees where those of the two phases are better than the ones so far: these must be packed, too. */
+ * trees where those of the two phases are better than the ones so far: these must be packed too. */
 #define BOUND_TIME 0.25
 #define TREES_TIME 0.6
 
