@@ -35,7 +35,7 @@ static enum gap gap_of(const struct by_plan *plan)
 void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)
 {
     static const char *const gaps[] = {
-        "of the weights, which are rounded: exact ones need more than 63 bits",
+        "of the weights, which are rounded: exact ones are unknown, or too long for 63 bits",
         "most likely of the trees: a linear program over all trees allows the bound",
         "of the trees or of the bound: the program that tells them apart is too large"};
     bool same = by_fraction_compare(plan->two_phases, plan->optimum) == 0;
