@@ -2,8 +2,8 @@
 # Every plan runs: runs.sh TOOLS BANYAN COUNT SEED SIMULATED LAB.   Plans COUNT random fabrics of mixed capabilities for every collective,
 # verifies and compiles all plans, simulates the allreduce of the first SIMULATED fabrics and one other collective of each (256M of data
 # at every 25th, 32M elsewhere), and runs the first LAB fabrics on real switches in network namespaces. Fails when an element is wrong,
-# when the rate is below 0.95 of the plan's (0.92 for 32M, of which the start of a fast call is a larger part), or when more than 0.1 %
-# of the chunks are sent twice.
+# when the rate is below 0.95 of the plan's, or when more than 0.1 % of the chunks are sent twice; for 32M, of which the start of a fast
+# call is a larger part, 0.9 and 0.2 %.
 set -u
 tools=$1 banyan=$2 count=$3 seed=$4 simulated=$5 lab=$6
 out=$tools/run-campaign.out
@@ -22,7 +22,7 @@ simulate() {
         END {
             part = value("algbw") / rate; again = value("retransmissions")
             chunks = bytes * 1048576 / value("chunk") / value("batch") * value("ranks")
-            bad = rc != 0 || value("wrong_elements") != 0 || value("missing_chunks") != 0 || part < (bytes < 256 ? 0.92 : 0.95) || again > chunks / 1000
+            bad = rc != 0 || value("wrong_elements") != 0 || value("missing_chunks") != 0 || part < (bytes < 256 ? 0.9 : 0.95) || again > chunks / (bytes < 256 ? 500 : 1000)
             printf "%s %s: %.4f of the rate, %d of %d chunks sent twice%s\n", bad ? "FAIL" : "PASS", name, part, again, chunks, rc ? ", exit status " rc : ""
             printf "figures %s %sM %.4f %.6f\n", family, bytes, part, (chunks > 0 ? again / chunks : 0)
         }' "$out/sim.json"
