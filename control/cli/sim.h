@@ -121,6 +121,10 @@ struct sim_report_verdict {
 int sim_options_read(int argc, char **argv, struct sim_options *options);
 /* Recommends sizes for the collective on the trees of sim->lowering. Sizes that were given stay. */
 void sim_choose(struct sim *sim);
+/* Returns the arc from `from` over a link. Answers may leave by a link that is one-way in the other
+ * direction if a parallel link has theirs (two such links may describe one cable): then that of the
+ * parallel link; UINT32_MAX if there is none. */
+uint32_t sim_arc(const struct by_topology *topology, uint32_t link, uint32_t from);
 /* Writes the tables and `work` into sim->folder. Returns 0 or an exit status. */
 int sim_work_write(const struct sim *sim);
 /* Writes the folder, runs banyan-sim on it, and reads its result. Returns 0 or an exit status. */

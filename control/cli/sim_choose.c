@@ -73,11 +73,22 @@ static unsigned serving_bit(const struct sim *sim)
     return BIT(BY_COLLECTIVE_ALLREDUCE);
 }
 
+uint32_t sim_arc(const struct by_topology *topology, uint32_t link, uint32_t from)
+{
+    const struct by_link *cable = &topology->links[link];
+    uint32_t arc = cable->a == from ? cable->arc_ab : cable->arc_ba,
+             to = cable->a == from ? cable->b : cable->a;
+
+    for (uint32_t a = 0; a < topology->arc_count && arc == UINT32_MAX; a++)
+        if (topology->arcs[a].from == from && topology->arcs[a].to == to)
+            arc = a;
+    return arc;
+}
+
 /* Returns the time of a byte on one direction of a cable (ps). */
 static double byte_ps(const struct sim *sim, uint32_t link, uint32_t from)
 {
-    const struct by_link *cable = &sim->topology->links[link];
-    uint32_t arc = cable->a == from ? cable->arc_ab : cable->arc_ba;
+    uint32_t arc = sim_arc(sim->topology, link, from);
 
     return 1e12 * (double)sim->topology->scale /
            ((double)sim->topology->arcs[arc].capacity * by_fraction_value(sim->unit));

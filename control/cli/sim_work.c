@@ -25,7 +25,8 @@ static int byte_time(const struct sim *sim, struct by_fraction rate, struct by_f
     return by_fraction_set((__int128)PS * rate.den * sim->unit.den, (__int128)rate.num * sim->unit.num, time);
 }
 
-static int write_arc(const struct sim *sim, uint32_t index, FILE *stream)
+/* Writes one direction of a link, with the bandwidth of arc number `index`. */
+static int write_arc(const struct sim *sim, uint32_t index, uint32_t link, FILE *stream)
 {
     const struct by_arc *arc = &sim->topology->arcs[index];
     const struct by_address_map *map = &sim->lowering->map;
@@ -35,9 +36,28 @@ static int write_arc(const struct sim *sim, uint32_t index, FILE *stream)
         return by_cli_fail(BY_EXIT_USAGE, "%s: link %u: its bandwidth is not exact in 63 bits: round it",
                            sim->options.topology, arc->link);
     fprintf(stream, "arc %u %u %u %u %" PRId64 " %" PRId64 " %" PRIu64 "\n", arc->from,
-            by_address_port(map, arc->link, arc->from), arc->to, by_address_port(map, arc->link, arc->to),
-            time.num, time.den, sim->options.latency_ps);
+            by_address_port(map, link, arc->from), arc->to, by_address_port(map, link, arc->to), time.num,
+            time.den, sim->options.latency_ps);
     return 0;
+}
+
+/* Writes the missing directions of one-way links, by which answers may leave (sim_arc), after all
+ * others. */
+static int write_answers(const struct sim *sim, FILE *stream)
+{
+    const struct by_topology *topology = sim->topology;
+    int status = 0;
+
+    for (uint32_t i = 0; i < topology->link_count && status == 0; i++) {
+        const struct by_link *link = &topology->links[i];
+        uint32_t arc = UINT32_MAX;
+
+        if (link->arc_ab == UINT32_MAX || link->arc_ba == UINT32_MAX)
+            arc = sim_arc(topology, i, link->arc_ab == UINT32_MAX ? link->a : link->b);
+        if (arc != UINT32_MAX)
+            status = write_arc(sim, arc, i, stream);
+    }
+    return status;
 }
 
 static int write_limit(const struct sim *sim, uint32_t node, FILE *stream)
@@ -89,7 +109,9 @@ static int write_lines(const struct sim *sim, FILE *stream)
     for (uint32_t n = 0; n < sim->topology->node_count && status == 0; n++)
         status = write_limit(sim, n, stream);
     for (uint32_t a = 0; a < sim->topology->arc_count && status == 0; a++)
-        status = write_arc(sim, a, stream);
+        status = write_arc(sim, a, sim->topology->arcs[a].link, stream);
+    if (status == 0)
+        status = write_answers(sim, stream);
     return status != 0 ? status : write_lossy(sim, stream);
 }
 

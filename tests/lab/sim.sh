@@ -54,6 +54,13 @@ cat >"$dir/passed.plan" <<'END'
  "paths": [["h0", "s"], ["s", "h1"], ["s", "h2"], ["h0", "s", "h3"]],
  "trees": [{"root": "h0", "use": "both", "weight": {"num": 1, "den": 1}, "edges": [0, 1, 2, 3]}]}
 END
+cat >"$dir/oneway.json" <<'END'
+{"name": "oneway", "unit": "GB/s",
+ "nodes": [{"name": "h0", "kind": "compute"}, {"name": "h1", "kind": "compute"}, {"name": "s0", "kind": "switch", "multicast": true, "aggregate": true}],
+ "links": [{"from": "h0", "to": "h1", "bandwidth": 4}, {"from": "h1", "to": "s0", "bandwidth": 4}, {"from": "s0", "to": "h0", "bandwidth": 4},
+           {"between": ["h0", "s0"], "bandwidth": 4}, {"between": ["h1", "s0"], "bandwidth": 4}]}
+END
+plan oneway reduce oneway --root h0
 for collective in allgather reduce-scatter allreduce; do plan a100 $collective a100-$collective; done
 for collective in allreduce allgather barrier; do plan star $collective star-$collective; done
 plan star broadcast star-broadcast --root host3
@@ -72,6 +79,7 @@ reaches "additions at a limited rate, planned for" 0.97 1 slow slow -b 16M
 check "no chunk is sent again while the adder's queue grows" [ "$(field retransmissions)" = 0 ]
 reaches "and not planned for: half the rate, 35 GB/s for 7 additions" 0.499 0.507 slow star-allreduce -b 16M
 reaches "contributions that only pass through the adder's switch are not added" 0.97 1 passed passed -b 16M
+reaches "one-way links beside links of both directions" 0.97 1 oneway oneway -b 16M
 reaches "broadcast from another root" 0.97 1 star star-broadcast -b 16M
 reaches "reduce to another root" 0.97 1 star star-reduce -b 16M
 check "a barrier" sim star star-barrier -c barrier
