@@ -34,6 +34,8 @@
 #define SHORT_TRIPS    4.0
 #define SHORT_PART     (1 / 32.0)
 #define SHORT_CHUNKS   4u
+/* The least number in any case: with fewer, chunks that wait for each other leave links idle. */
+#define INFLIGHT_LEAST 96u
 /*
  * Down the trees at most what returns in this time, because endpoints at first treat a chunk
  * without an answer for 50 us as lost, and at least what this number of the longest round trips
@@ -291,9 +293,9 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
         way_ps = fmin(way_ps, mean + BUFFER_PART * (double)sim->options.buffer * choice->mean_fill_ps /
                                          choice->mean_height);
     way_ps = fmax(way_ps, (sim->options.buffer > 0 ? BUFFER_TRIPS : LONGEST_TRIPS) * longest);
-    return way_ps * chunk_rate < 64    ? 64
-           : way_ps * chunk_rate > 1e9 ? 1000000000
-                                       : (uint32_t)(way_ps * chunk_rate);
+    return way_ps * chunk_rate < INFLIGHT_LEAST ? INFLIGHT_LEAST
+           : way_ps * chunk_rate > 1e9          ? 1000000000
+                                                : (uint32_t)(way_ps * chunk_rate);
 }
 
 /*
