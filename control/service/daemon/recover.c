@@ -32,12 +32,12 @@ static uint16_t after(uint16_t gen)
 
 static void start_plan(struct by_recover *r)
 {
-    bool some = false;
+    bool some = false, lost = r->phase == SETTLING && !r->pushed; /* the last push failed */
 
     for (uint32_t j = 0; j < r->job_count; j++) {
         struct by_recover_state *job = &r->jobs[j];
 
-        if (!job->exists || !job->touched || job->failed)
+        if (!job->exists || !(job->touched || (lost && by_recover_is_on(job))) || job->failed)
             continue;
         job->prior = job->planning ? job->prior : job->next;
         job->next = job->last = after(job->last);
