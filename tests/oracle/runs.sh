@@ -2,8 +2,8 @@
 # Every plan runs: runs.sh TOOLS BANYAN COUNT SEED SIMULATED LAB.   Plans COUNT random fabrics of mixed capabilities for every collective,
 # verifies and compiles all plans, simulates the allreduce of the first SIMULATED fabrics and one other collective of each (256M of data
 # at every 25th, 32M elsewhere), and runs the first LAB fabrics on real switches in network namespaces. Fails when an element is wrong,
-# when the rate is below 0.95 of the plan's, or when more than 0.1 % of the chunks are sent twice; for 32M, of which the start of a fast
-# call is a larger part, 0.9 and 0.2 %.
+# when the rate is below 0.95 of the plan's, or when more than 0.1 % of the chunks are sent twice. With 32M the start of a call may be a
+# large part of it: a plan that misses one of the two limits there is printed as SHORT, and must meet both with 256M.
 set -u
 tools=$1 banyan=$2 count=$3 seed=$4 simulated=$5 lab=$6
 out=$tools/run-campaign.out
@@ -13,7 +13,7 @@ mkdir -p "$out"
 status=$?
 grep -v '^plan ' "$out/log"
 
-# simulate SEED COLLECTIVE BYTES RATE FAMILY: prints PASS or FAIL with the figures.
+# simulate SEED COLLECTIVE BYTES RATE FAMILY: prints PASS, SHORT or FAIL with the figures.
 simulate() {
     "$banyan" sim "$out/$1.json" "$out/$1.$2" -b "$3" --json >"$out/sim.json" 2>"$out/sim.log"
     awk -v rc=$? -v name="seed $1, $2, $3" -v rate="$4" -v bytes="${3%M}" -v family="$5" '
@@ -22,8 +22,9 @@ simulate() {
         END {
             part = value("algbw") / rate; again = value("retransmissions")
             chunks = bytes * 1048576 / value("chunk") / value("batch") * value("ranks")
-            bad = rc != 0 || value("wrong_elements") != 0 || value("missing_chunks") != 0 || part < (bytes < 256 ? 0.9 : 0.95) || again > chunks / (bytes < 256 ? 500 : 1000)
-            printf "%s %s: %.4f of the rate, %d of %d chunks sent twice%s\n", bad ? "FAIL" : "PASS", name, part, again, chunks, rc ? ", exit status " rc : ""
+            wrong = rc != 0 || value("wrong_elements") != 0 || value("missing_chunks") != 0
+            slow = part < 0.95 || again > chunks / 1000
+            printf "%s %s: %.4f of the rate, %d of %d chunks sent twice%s\n", wrong || (slow && bytes >= 256) ? "FAIL" : slow ? "SHORT" : "PASS", name, part, again, chunks, rc ? ", exit status " rc : ""
             printf "figures %s %sM %.4f %.6f\n", family, bytes, part, (chunks > 0 ? again / chunks : 0)
         }' "$out/sim.json"
 }
@@ -39,8 +40,11 @@ while read -r _ at family collective rate; do
     [ "$number" -le "$simulated" ] || break
     bytes=32M
     [ $((at % 25)) -ne 0 ] || bytes=256M
-    simulate "$at" "$collective" "$bytes" "$rate" "$family"
+    result=$(simulate "$at" "$collective" "$bytes" "$rate" "$family")
+    echo "$result"
+    [[ $result != SHORT* ]] || simulate "$at" "$collective" 256M "$rate" "$family"
 done < <(grep '^plan ' "$out/log") >"$out/simulated"
+grep '^SHORT' "$out/simulated"
 grep '^FAIL' "$out/simulated" && status=1
 awk '/^(PASS|FAIL)/ { n++; failed += $1 == "FAIL" } END { printf "# simulated: %d plans\n%d passed, %d failed\n", n, n - failed, failed }' "$out/simulated"
 awk '$1 == "figures" {
