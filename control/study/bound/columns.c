@@ -389,12 +389,29 @@ static int append(const struct by_columns *task, const struct by_amounts *amount
     return 0;
 }
 
+/* Weighs the columns, appends those with a weight to the list, and sets the rate. `solved`: the
+ * exact program has been solved. */
+static int take_columns(struct by_columns *task, bool solved, struct by_tree_list *list,
+                        struct by_fraction *rate)
+{
+    struct by_amounts amounts = {0};
+    int error = by_columns_weigh(task, solved, ROUND_BITS, &amounts);
+
+    if (!error && solved && amounts.count > 0)
+        by_columns_lower(task, &amounts);
+    if (!error)
+        error = append(task, &amounts, list);
+    if (!error && amounts.count > 0)
+        *rate = amounts.sum;
+    free(amounts.of);
+    return error;
+}
+
 /* Packs the cheapest pairs, or trees in both directions. */
 static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *list,
                 struct by_packed *packed, struct by_problem *problem)
 {
     struct by_columns task = {.gap = gap, .height_max = UINT32_MAX};
-    struct by_amounts amounts = {0};
     double bound = by_fraction_value(gap->bound);
     __int128 floor;
     bool solved;
@@ -415,63 +432,45 @@ static int pack(const struct by_plan_gap *gap, bool pairs, struct by_tree_list *
     add(&task);
     solved = by_columns_generate(&task, bound) && finish(&task, packed, problem) == 0;
     if (!gap->lower || (solved && task.value >= bound * (1 - 1e-9)))
-        error = by_columns_weigh(&task, solved, ROUND_BITS, &amounts);
-    if (!error && solved && amounts.count > 0)
-        by_columns_lower(&task, &amounts);
-    if (!error)
-        error = append(&task, &amounts, list);
-    if (!error && amounts.count > 0)
-        packed->rate = amounts.sum;
-    free(amounts.of);
+        error = take_columns(&task, solved, list, &packed->rate);
     task_free(&task);
     return error;
 }
 
-/* Packs trees, or pairs, that are grown, and those of `list`; replaces these at a better rate. */
-static int pack_grown(const struct by_plan_gap *gap, struct by_tree_list *list, struct by_fraction *rate)
+/* Packs trees, or pairs, that are grown, and those that are given. */
+static int pack_grown(const struct by_plan_gap *gap, const struct by_tree_list *given,
+                      struct by_tree_list *list, struct by_fraction *rate)
 {
     struct by_columns task = {.gap = gap, .height_max = UINT32_MAX, .grown = by_grown_new(gap)};
-    struct by_amounts amounts = {0};
-    struct by_tree_list grown = {0};
     int error;
 
     make_rows(&task);
-    add_given(&task, list->count > 0 ? list : gap->trees);
+    add_given(&task, given);
     by_columns_grow(&task, by_fraction_value(gap->bound));
-    error = by_columns_weigh(&task, false, ROUND_BITS, &amounts);
-    if (!error && by_fraction_compare(amounts.sum, *rate) > 0)
-        error = append(&task, &amounts, &grown);
-    if (!error && grown.count > 0) {
-        by_tree_list_free(list);
-        *list = grown;
-        *rate = amounts.sum;
-    }
-    free(amounts.of);
+    error = take_columns(&task, false, list, rate);
     task_free(&task);
     return error;
 }
 
-/* Keeps the second result if it is better; frees it otherwise. Its bound is the one that holds. */
-static void take_better(struct by_tree_list *list, struct by_packed *packed, struct by_tree_list *other,
-                        const struct by_packed *second)
+/* Keeps the trees of the second result if they are better; frees the others. */
+static void take_better(struct by_tree_list *list, struct by_fraction *rate, struct by_tree_list *other,
+                        struct by_fraction other_rate)
 {
-    if (by_fraction_compare(second->rate, packed->rate) > 0) {
+    if (by_fraction_compare(other_rate, *rate) > 0) {
         struct by_tree_list loser = *list;
 
         *list = *other;
         *other = loser;
-        packed->rate = second->rate;
+        *rate = other_rate;
     }
     by_tree_list_free(other);
-    packed->bound = second->bound;
-    packed->proof = second->proof;
 }
 
 int by_columns_pack(const struct by_plan_gap *gap, struct by_tree_list *list, struct by_packed *packed,
                     struct by_problem *problem)
 {
     struct by_tree_list other = {0};
-    struct by_packed second;
+    struct by_packed second = {.rate = {0, 1}};
     int error = 0;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
@@ -480,10 +479,15 @@ int by_columns_pack(const struct by_plan_gap *gap, struct by_tree_list *list, st
     if (!error && gap->pairs && by_fraction_compare(packed->rate, gap->bound) < 0) {
         by_certificate_free(packed->proof); /* it does not hold for pairs */
         error = pack(gap, true, &other, &second, problem);
-        take_better(list, packed, &other, &second);
+        packed->bound = second.bound;
+        packed->proof = second.proof;
+        take_better(list, &packed->rate, &other, second.rate);
     }
     if (!error && !gap->lower && !fits(gap, gap->pairs) && by_grown_fits(gap) &&
-        by_fraction_compare(packed->rate, gap->bound) < 0)
-        error = pack_grown(gap, list, &packed->rate);
+        by_fraction_compare(packed->rate, gap->bound) < 0) {
+        second.rate = (struct by_fraction){0, 1};
+        error = pack_grown(gap, list->count > 0 ? list : gap->trees, &other, &second.rate);
+        take_better(list, &packed->rate, &other, second.rate);
+    }
     return error;
 }

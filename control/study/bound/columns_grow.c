@@ -220,10 +220,9 @@ void by_columns_grow(struct by_columns *task, double bound)
     uint64_t work = 0;
     uint32_t idle = 0;
 
-    task->least = 0;
     by_packing_price(task->limits, task->limits, task->rows, task->prices);
     grow_all(task);
-    task->least = 0;
+    task->least = 0; /* these prices are not those of the program */
     while (task->column_count > 0 && idle < task->grown->root_count && work <= WORK_MAX &&
            !by_plan_late(task->gap->deadline)) {
         uint32_t added = 0;
