@@ -81,6 +81,30 @@ static void a_push_that_failed_is_tried_again_also_when_no_job_has_a_path(void *
     by_recover_close(world.recover);
 }
 
+/* Seed 40128307 of the world test: a part returns for another job, whose plan replaces the one that
+ * was not pushed. */
+static void a_job_whose_push_failed_is_in_the_next_plan(void **state)
+{
+    (void)state;
+    world_open(3);
+    world.stranded[1] = true;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    while (world.push_in == UINT32_MAX)
+        world_rounds(1);
+    world.push_in = UINT32_MAX;
+    world_give((struct by_recover_event){.type = BY_RECOVER_PUSHED, .error = BY_EIO, .text = "no store"});
+    world.stranded[1] = false;
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_UP, .what = 0});
+    for (uint32_t j = 0; j < JOBS; j++)
+        assert_true(by_recover_planning(world.recover, j));
+    world_rounds(200);
+    assert_true(by_recover_is_quiet(world.recover));
+    for (uint32_t j = 0; j < JOBS; j++)
+        for (uint16_t k = 0; k < RANKS; k++)
+            assert_int_equal(world.rank[j][k].gen, world.pushed[j]);
+    by_recover_close(world.recover);
+}
+
 static void a_switch_without_another_path_may_come_back_in_time(void **state)
 {
     (void)state;
@@ -324,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_push_that_failed_is_tried_again_also_when_no_job_has_a_path),
         cmocka_unit_test(a_job_without_a_path_is_told_its_own_cause),
         cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),
+        cmocka_unit_test(a_job_whose_push_failed_is_in_the_next_plan),
         cmocka_unit_test(a_switch_without_another_path_may_come_back_in_time),
         cmocka_unit_test(an_attempt_before_a_restart_keeps_its_generation),
         cmocka_unit_test(a_job_that_had_no_path_before_a_restart_is_planned_at_once),

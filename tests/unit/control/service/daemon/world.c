@@ -157,13 +157,15 @@ void world_open(uint64_t seed)
         }
 }
 
+/* Jobs that are not in the last plan keep the tables of before. */
 static void finish_plan(void)
 {
     const bool *lost = by_recover_lost_nodes(world.recover);
 
     world.plan_in = NEVER;
     for (uint32_t j = 0; j < JOBS; j++) {
-        if (!by_recover_planning(world.recover, j))
+        world.pushing[j] = by_recover_planning(world.recover, j);
+        if (!world.pushing[j])
             continue;
         /* A generation that any rank has is never planned again, since its tables would differ. */
         assert_true(by_recover_next(world.recover, j) > world.given[j]);
@@ -179,7 +181,8 @@ static void finish_push(bool fails)
 {
     world.push_in = NEVER;
     for (uint32_t j = 0; j < JOBS && !fails; j++)
-        world.pushed[j] = world.planned[j];
+        if (world.pushing[j])
+            world.pushed[j] = world.planned[j];
     world_give((struct by_recover_event){
         .type = BY_RECOVER_PUSHED, .error = fails ? BY_EIO : 0, .text = "switch 2 does not answer"});
 }

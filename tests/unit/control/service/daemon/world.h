@@ -40,6 +40,7 @@ struct daemon_world {
     uint16_t planned[JOBS], given[JOBS], pushed[JOBS];
     unsigned plans, pushes, freezes, goes, settled, fails, renewals;
     bool stranded[JOBS];              /* no plan exists for this job */
+    bool pushing[JOBS];               /* it is in the last plan */
     char last[JOBS][BY_RECOVER_TEXT]; /* the last error reported to its ranks */
 };
 
