@@ -39,6 +39,14 @@ static void add_switches(struct by_builder *builder, struct by_prng *prng, uint3
     }
 }
 
+/* Switches, then hosts. */
+static void add_nodes(struct by_builder *builder, struct by_prng *prng, uint32_t switches, uint32_t hosts)
+{
+    add_switches(builder, prng, switches);
+    for (uint32_t i = 0; i < hosts; i++)
+        by_builder_compute(builder, "host%u", i);
+}
+
 static void link_both(struct by_builder *builder, uint32_t a, uint32_t b, int64_t bandwidth)
 {
     by_builder_link(builder, a, b, true, (struct by_fraction){bandwidth, 1}, nowhere);
@@ -55,9 +63,7 @@ static void kneser(struct by_builder *builder, struct by_prng *prng, uint32_t n)
             pairs[count][0] = i;
             pairs[count][1] = j;
         }
-    add_switches(builder, prng, count);
-    for (uint32_t i = 0; i < count; i++)
-        by_builder_compute(builder, "host%u", i);
+    add_nodes(builder, prng, count, count);
     for (uint32_t i = 0; i < count; i++) {
         link_both(builder, i, count + i, 2);
         for (uint32_t j = 0; j < i; j++)
@@ -83,9 +89,7 @@ static void mesh(struct by_builder *builder, struct by_prng *prng)
     uint32_t switches = 3 + below(prng, 14), hosts = 4 + below(prng, 21);
 
     hosts = switches + hosts > NODES_MAX ? NODES_MAX - switches : hosts;
-    add_switches(builder, prng, switches);
-    for (uint32_t i = 0; i < hosts; i++)
-        by_builder_compute(builder, "host%u", i);
+    add_nodes(builder, prng, switches, hosts);
     for (uint32_t i = 1; i < switches; i++)
         link_both(builder, i, below(prng, i), 1 + below(prng, 3));
     for (uint32_t i = 0; i < switches; i++) {
@@ -103,9 +107,7 @@ static void leaf_spine(struct by_builder *builder, struct by_prng *prng)
 {
     uint32_t leaves = 2 + below(prng, 4), spines = 1 + below(prng, 4), hosts = 2 + below(prng, 4);
 
-    add_switches(builder, prng, leaves + spines);
-    for (uint32_t i = 0; i < leaves * hosts; i++)
-        by_builder_compute(builder, "host%u", i);
+    add_nodes(builder, prng, leaves + spines, leaves * hosts);
     for (uint32_t i = 0; i < leaves; i++) {
         for (uint32_t j = 0; j < spines; j++)
             link_both(builder, i, leaves + j, 1 + below(prng, 4));
@@ -120,9 +122,7 @@ static void large_leaf_spine(struct by_builder *builder, struct by_prng *prng)
 {
     uint32_t leaves = 9 + below(prng, 4), spines = 6 + below(prng, 3), hosts = 8 + below(prng, 5);
 
-    add_switches(builder, prng, leaves + spines);
-    for (uint32_t i = 0; i < leaves * hosts; i++)
-        by_builder_compute(builder, "host%u", i);
+    add_nodes(builder, prng, leaves + spines, leaves * hosts);
     for (uint32_t i = 0; i < leaves; i++) {
         uint32_t first = below(prng, spines);
 
@@ -138,9 +138,7 @@ static void chain(struct by_builder *builder, struct by_prng *prng)
 {
     uint32_t switches = 3 + below(prng, 8), hosts = 2 * switches + below(prng, switches);
 
-    add_switches(builder, prng, switches);
-    for (uint32_t i = 0; i < hosts; i++)
-        by_builder_compute(builder, "host%u", i);
+    add_nodes(builder, prng, switches, hosts);
     for (uint32_t i = 1; i < switches; i++)
         link_both(builder, i - 1, i, 1 + below(prng, 4));
     for (uint32_t i = 0; i < hosts; i++) {

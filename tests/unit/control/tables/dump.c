@@ -193,7 +193,8 @@ static void mask(char *text)
     *to = 0;
 }
 
-static void check_text(const struct bench_images *images, uint32_t node, const char *expected)
+/* Returns the text of a node's image, which the caller frees. */
+static char *text_of(const struct bench_images *images, uint32_t node)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -201,6 +202,34 @@ static void check_text(const struct bench_images *images, uint32_t node, const c
 
     by_dump_text(images->bytes[node], images->size[node], stream);
     fclose(stream);
+    return text;
+}
+
+/* The same of a job with this plan and share. Frees topology and plan. */
+static char *text_of_plan(struct by_topology *topology, struct by_plan *plan, uint32_t share, uint32_t node)
+{
+    struct by_lower_job job = {
+        .job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan, .share = share};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    struct bench_images images;
+    char *text;
+
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    images = bench_images(lowering);
+    text = text_of(&images, node);
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    bench_plan_free(plan);
+    by_topology_free(topology);
+    return text;
+}
+
+static void check_text(const struct bench_images *images, uint32_t node, const char *expected)
+{
+    char *text = text_of(images, node);
+
     mask(text);
     assert_string_equal(text, expected);
     free(text);
@@ -245,17 +274,14 @@ static void a_leaf_without_abilities_states_none(void **state)
 {
     struct bench_images images = images_of(32);
     struct by_image_leaf leaf;
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
     json_t *json, *stated;
+    char *text;
 
     (void)state;
     by_image_leaf(images.bytes[H3], 0, &leaf);
     leaf.modes = 0;
     by_image_put_leaf(images.bytes[H3], 0, &leaf);
-    by_dump_text(images.bytes[H3], images.size[H3], stream);
-    fclose(stream);
+    text = text_of(&images, H3);
     assert_non_null(strstr(text, "child 1 of sw1 by port 0 at 198.18.0.13:46247\n"));
     json = by_dump_json(images.bytes[H3], images.size[H3]);
     stated = json_array_get(json_object_get(json, "leaves"), 0);
@@ -271,27 +297,12 @@ static void a_hop_names_its_only_relay(void **state)
     static const char *const trees[] = {"10 sw0: sw0>h0 sw0>x0>h1", NULL};
     struct by_topology *topology = bench_topology("h0 h1 sw0* x0", "h0-sw0 sw0-x0 x0-h1");
     struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
-    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
-    struct by_lowering *lowering = NULL;
-    struct by_problem problem = {0};
-    struct bench_images images;
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
+    char *text = text_of_plan(topology, plan, 0, 0);
 
     (void)state;
-    if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
-        fail_msg("%s", problem.text);
-    images = bench_images(lowering);
-    by_dump_text(images.bytes[0], images.size[0], stream);
-    fclose(stream);
     assert_non_null(strstr(text, "hop job 1 tree 0: h1 is child 1 of sw0, by way of x0\n"));
     assert_non_null(strstr(text, "hop job 1 tree 0: h0 is child 0 of sw0\n"));
     free(text);
-    bench_images_free(&images);
-    by_lowering_free(lowering);
-    bench_plan_free(plan);
-    by_topology_free(topology);
 }
 
 /* A port of a link of one direction has one rate, in a job with a share; that of a link in a VLAN
@@ -307,30 +318,17 @@ static void a_port_of_one_direction_has_one_rate(void **state)
                                "\"vlan\": 7}]}";
     struct by_topology *topology = bench_topology("h0 h1 x0 x1 x2", "h0-x0 x0>x1 x1-h1 x1>x2 x2>x0");
     struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_BROADCAST, "h0", trees);
-    struct by_lower_job job = {
-        .job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan, .share = BY_SHARE_ONE / 2};
-    struct by_lowering *lowering = NULL;
     struct by_problem problem = {0};
-    struct bench_images images;
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
+    char *text;
 
     (void)state;
-    if (by_site_parse(site, strlen(site), topology, &problem) != 0 ||
-        by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
+    if (by_site_parse(site, strlen(site), topology, &problem) != 0)
         fail_msg("%s", problem.text);
-    images = bench_images(lowering);
-    by_dump_text(images.bytes[3], images.size[3], stream);
-    fclose(stream);
+    text = text_of_plan(topology, plan, BY_SHARE_ONE / 2, 3);
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
         if (strstr(text, ports[i]) == NULL)
             fail_msg("'%s' is not in %s", ports[i], text);
     free(text);
-    bench_images_free(&images);
-    by_lowering_free(lowering);
-    bench_plan_free(plan);
-    by_topology_free(topology);
 }
 
 /* The lines that differ, and nothing of those that do not, whichever image has more of them. */

@@ -1,7 +1,7 @@
 /* Implements drive.h. */
 #include "tests/unit/control/service/daemon/drive.h"
+#include "tests/unit/control/service/daemon/descriptors.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -378,16 +378,6 @@ void drive_pushed(int error)
     snprintf(drive.change->problem.text, sizeof(drive.change->problem.text), "x1 does not answer");
     drive.daemon.now_ms += 7;
     drive.pushed(&drive.daemon, drive.change);
-}
-
-/* Open descriptors of the first 256. */
-static unsigned count_descriptors(void)
-{
-    unsigned count = 0;
-
-    for (int fd = 0; fd < 256; fd++)
-        count += fcntl(fd, F_GETFD) != -1;
-    return count;
 }
 
 void drive_open(void)

@@ -20,7 +20,7 @@ daemon-apart_LIBS   := control offload
 daemon-apart_LDLIBS := -lcmocka -ljansson -lgmp
 
 # The whole daemon, and its parts for planning, admission and persistence.
-DAEMON_RIG := tests/unit/control/service/daemon/rig.c tests/unit/control/service/controller/fake.c tests/unit/control/tables/bench.c
+DAEMON_RIG := tests/unit/control/service/daemon/rig.c tests/unit/control/service/daemon/ask.c tests/unit/control/service/controller/fake.c tests/unit/control/tables/bench.c
 DAEMON_LDLIBS := -lcmocka -lsqlite3 -lmicrohttpd -lcurl -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
 TESTS += daemon-whole
 daemon-whole_SRC    := tests/unit/control/service/daemon/test_daemon.c $(DAEMON_RIG)
@@ -162,7 +162,7 @@ daemon-http-local_SRC    := tests/unit/control/service/daemon/test_http_local.c 
 daemon-http-local_LIBS   := control secure offload
 daemon-http-local_LDLIBS := -lcmocka -ljansson -lgmp
 TESTS += daemon-follow
-daemon-follow_SRC    := tests/unit/control/service/daemon/test_follow.c
+daemon-follow_SRC    := tests/unit/control/service/daemon/test_follow.c tests/unit/control/service/daemon/ask.c
 daemon-follow_LIBS   := daemon control secure offload
 daemon-follow_LDLIBS := $(DAEMON_LDLIBS)
 TESTS += daemon-http-connections

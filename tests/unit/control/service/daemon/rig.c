@@ -1,5 +1,6 @@
 /* Implements rig.h. */
 #include "tests/unit/control/service/daemon/rig.h"
+#include "tests/unit/control/service/daemon/ask.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -17,7 +18,6 @@
 
 #include <cmocka.h>
 
-#include "control/service/controller/http.h"
 #include "control/service/daemon/daemon.h"
 #include "offload/table/image.h"
 #include "tests/unit/control/tables/bench.h"
@@ -232,16 +232,10 @@ int rig_stop(const struct rig_daemon *daemon)
 char *rig_ask(const struct daemon_rig *rig, const char *method, const char *path, const char *body,
               int wanted)
 {
-    struct by_problem problem = {0};
-    char address[128], *reply = NULL;
-    int status = 0;
+    char address[128];
 
     snprintf(address, sizeof(address), "unix:%s/http", rig->folder);
-    if (by_http_ask(address, method, path, body, PATIENCE_MS, &status, &reply, &problem) != 0)
-        fail_msg("%s %s: %s", method, path, problem.text);
-    if (status != wanted)
-        fail_msg("%s %s: %d: %s", method, path, status, reply);
-    return reply;
+    return ask_http(address, method, path, body, wanted);
 }
 
 void rig_resize(struct daemon_rig *rig, uint32_t slots)

@@ -26,12 +26,12 @@
 
 #include <cmocka.h>
 
-#include "control/service/controller/http.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/lead.h"
 #include "control/service/daemon/state.h"
 #include "control/service/daemon/state_inside.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/ask.h"
 #include "tests/unit/control/service/daemon/rig.h"
 
 #define PATIENCE_MS 10000
@@ -413,25 +413,11 @@ static void a_follower_takes_over_and_a_former_leader_writes_nothing(void **stat
     rig_close(&rig);
 }
 
-/* Returns the answer to a request, whose status it requires. */
-static char *ask(const char *address, const char *method, const char *path, int wanted)
-{
-    struct by_problem problem = {0};
-    char *reply = NULL;
-    int status = 0;
-
-    if (by_http_ask(address, method, path, NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
-        fail_msg("%s %s %s: %s", address, method, path, problem.text);
-    if (status != wanted)
-        fail_msg("%s %s %s: %d instead of %d: %s", address, method, path, status, wanted, reply);
-    return reply;
-}
-
 /* Requires that the answer has all texts (NULL-terminated). */
 static void answers(const char *address, const char *method, const char *path, int wanted,
                     const char *const *texts)
 {
-    char *reply = ask(address, method, path, wanted);
+    char *reply = ask_http(address, method, path, NULL, wanted);
 
     for (; *texts != NULL; texts++)
         if (strstr(reply, *texts) == NULL)
@@ -507,7 +493,7 @@ static void a_follower_names_itself_and_the_leader(void **state)
             break;
         usleep(5000);
     }
-    free(ask(list, "GET", "/v1/jobs", 200)); /* the one that leads now, whichever it is */
+    free(ask_http(list, "GET", "/v1/jobs", NULL, 200)); /* the one that leads now, whichever it is */
     answers(list, "GET", "/metrics", 200, (const char *const[]){"\nbanyan_leads 1\n", NULL});
     if (one) /* at the same port */
         assert_int_equal(port_of(&first, "ready, "), port);
@@ -517,7 +503,7 @@ static void a_follower_names_itself_and_the_leader(void **state)
         bool known;
 
         snprintf(list, sizeof(list), "unix:%s", socket_path);
-        reply = ask(one ? list : door[0], "GET", "/v1/status", 200);
+        reply = ask_http(one ? list : door[0], "GET", "/v1/status", NULL, 200);
         known = strstr(reply, leader) != NULL;
         free(reply);
         if (known)

@@ -1,7 +1,6 @@
 /* What a banyand serves while it follows: its status, its metrics, and refusals that name the
  * leader, at the socket and at the port. */
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,10 +17,11 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "control/service/controller/http.h"
 #include "control/service/daemon/follow.h"
 #include "control/service/daemon/say.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/ask.h"
+#include "tests/unit/control/service/daemon/descriptors.h"
 
 /* Timeout of every answer (milliseconds); a loaded machine is slow. */
 #define PATIENCE_MS 10000
@@ -41,16 +41,6 @@ void by_daemon_say(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(rig.said, sizeof(rig.said), format, arguments);
     va_end(arguments);
-}
-
-/* Open descriptors of the first 256. */
-static unsigned count_descriptors(void)
-{
-    unsigned count = 0;
-
-    for (int fd = 0; fd < 256; fd++)
-        count += fcntl(fd, F_GETFD) != -1;
-    return count;
 }
 
 static int set_up(void **state)
@@ -86,24 +76,11 @@ static void see(const char *leader, const char *text)
     snprintf(rig.doors[1], sizeof(rig.doors[1]), "http://127.0.0.1:%u", rig.options.http_port);
 }
 
-static char *ask(const char *door, const char *method, const char *path, int wanted)
-{
-    struct by_problem problem = {0};
-    char *reply = NULL;
-    int status = 0;
-
-    if (by_http_ask(door, method, path, NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
-        fail_msg("%s %s %s: %s", door, method, path, problem.text);
-    if (status != wanted)
-        fail_msg("%s %s %s: %d instead of %d: %s", door, method, path, status, wanted, reply);
-    return reply;
-}
-
 /* Requires the JSON of an answer (compact, members sorted) at both doors. */
 static void answers(const char *method, const char *path, int wanted, const char *expected)
 {
     for (unsigned d = 0; d < 2; d++) {
-        char *reply = ask(rig.doors[d], method, path, wanted), *text;
+        char *reply = ask_http(rig.doors[d], method, path, NULL, wanted), *text;
         json_t *object = json_loads(reply, JSON_REJECT_DUPLICATES, NULL);
 
         if (object == NULL)
@@ -120,7 +97,7 @@ static void answers(const char *method, const char *path, int wanted, const char
 static void metrics_have(const char *const *texts)
 {
     for (unsigned d = 0; d < 2; d++) {
-        char *reply = ask(rig.doors[d], "GET", "/metrics", 200);
+        char *reply = ask_http(rig.doors[d], "GET", "/metrics", NULL, 200);
 
         for (unsigned i = 0; texts[i] != NULL; i++)
             if (strstr(reply, texts[i]) == NULL)
@@ -280,14 +257,14 @@ static void the_first_look_opens_the_doors_of_the_options(void **state)
     rig.options.http_port = 0;
     rig.follow = by_follow_open(&rig.options, "ring");
     see("a", "a leads");
-    free(ask(rig.doors[0], "GET", "/v1/status", 200));
+    free(ask_http(rig.doors[0], "GET", "/v1/status", NULL, 200));
     assert_int_equal(rig.options.http_port, 0);
     by_follow_close(rig.follow);
     rig.options.http = true; /* the port alone */
     rig.options.socket = NULL;
     rig.follow = by_follow_open(&rig.options, "ring");
     see("a", "a leads");
-    free(ask(rig.doors[1], "GET", "/v1/status", 200));
+    free(ask_http(rig.doors[1], "GET", "/v1/status", NULL, 200));
     assert_int_not_equal(stat(rig.path, &status), 0);
     by_follow_close(rig.follow);
     rig.options.http = false; /* none */

@@ -386,6 +386,16 @@ static void the_queue_has_a_limit(void **state)
     close_rig();
 }
 
+/* The next requests succeed, one after another. */
+static void serve(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        planned(0, "");
+        pushed(0, "");
+        by_jobs_step(&rig.daemon);
+    }
+}
+
 static void a_request_without_a_number_gets_the_lowest_free_one(void **state)
 {
     (void)state;
@@ -398,11 +408,7 @@ static void a_request_without_a_number_gets_the_lowest_free_one(void **state)
     end(5, "");                                  /* an end takes no number */
     create((struct by_job_spec){.job = 0}, "b"); /* 5 */
     create((struct by_job_spec){.job = 0}, "c"); /* 6, as 5 is requested */
-    for (unsigned i = 0; i < 3; i++) {
-        planned(0, "");
-        pushed(0, "");
-        by_jobs_step(&rig.daemon);
-    }
+    serve(3);
     assert_int_equal(rig.daemon.job_count, 6);
     for (uint32_t i = 0; i < 6; i++)
         assert_int_equal(rig.daemon.jobs[i]->spec.job, i + 1);
@@ -413,11 +419,7 @@ static void a_request_without_a_number_gets_the_lowest_free_one(void **state)
     record_expect("touch 7, generation 2\nplan\n");
     create((struct by_job_spec){.job = 0}, "f"); /* 8 */
     create((struct by_job_spec){.job = 0}, "g"); /* 9, as 8 is requested */
-    for (unsigned i = 0; i < 3; i++) {
-        planned(0, "");
-        pushed(0, "");
-        by_jobs_step(&rig.daemon);
-    }
+    serve(3);
     assert_int_equal(rig.daemon.job_count, 9);
     close_rig();
 }

@@ -1,6 +1,5 @@
 /* The election of a leader and the renewal of its lease, with an etcd, a clock and a thread that
  * the test simulates. */
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,6 +19,7 @@
 #include "control/service/daemon/say.h"
 #include "offload/base/errors.h"
 #include "offload/linux/notify.h"
+#include "tests/unit/control/service/daemon/descriptors.h"
 #include "tests/unit/control/service/daemon/record.h"
 
 enum { CLIENTS = 2 };
@@ -237,16 +237,6 @@ static int see(void *context, const char *leader, const char *text, struct by_pr
 }
 
 /* ---- runs ---- */
-
-/* Open descriptors of the first 256. */
-static unsigned count_descriptors(void)
-{
-    unsigned count = 0;
-
-    for (int fd = 0; fd < 256; fd++)
-        count += fcntl(fd, F_GETFD) != -1;
-    return count;
-}
 
 static void open_rig(void)
 {

@@ -1,7 +1,6 @@
 /* The server of hosts, frame by frame: which event each one becomes, what each host reads, and when
  * exactly a connection ends. */
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +17,7 @@
 
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/descriptors.h"
 #include "tests/unit/control/service/daemon/loop.h"
 
 static char folder[64], address[96];
@@ -47,15 +47,6 @@ static void expect(const char *events)
 {
     assert_string_equal(told, events);
     told[0] = 0;
-}
-
-static unsigned count_descriptors(void)
-{
-    unsigned count = 0;
-
-    for (int fd = 0; fd < 256; fd++)
-        count += fcntl(fd, F_GETFD) != -1;
-    return count;
 }
 
 static int set_up(void **state)
