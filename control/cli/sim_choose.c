@@ -26,14 +26,16 @@
 /*
  * Chunks of a rank in flight: what this number of unloaded round trips carries, of the mean over
  * the trees, or of the longest one where sums go up. On the way up a chunk waits at each node for
- * the last child. That wait is no queue on a link. A short call ends while the queues of its start
- * are still there: for it half as many, or what this part of the call carries, but a few of each
- * tree.
+ * the last child. That wait is no queue on a link. On links that many trees share, it also waits
+ * for their chunks: for sums at least this number of chunks of each tree. A short call ends while
+ * the queues of its start are still there: for it half the trips, or what this part of the call
+ * carries, but a few chunks of each tree.
  */
-#define INFLIGHT_TRIPS 8.0
-#define SHORT_TRIPS    4.0
-#define SHORT_PART     (1 / 32.0)
-#define SHORT_CHUNKS   4u
+#define INFLIGHT_TRIPS  8.0
+#define INFLIGHT_CHUNKS 12u
+#define SHORT_TRIPS     4.0
+#define SHORT_PART      (1 / 32.0)
+#define SHORT_CHUNKS    4u
 /* The least number in any case: with fewer, chunks that wait for each other leave links idle. */
 #define INFLIGHT_LEAST 96u
 /*
@@ -284,10 +286,10 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;
     double call_ps = (double)sim->options.bytes / rate * 1e12;
-    double short_ps = fmax(fmax(SHORT_TRIPS * longest, SHORT_PART * call_ps),
-                           SHORT_CHUNKS * sim->lowering->tree_count / chunk_rate);
-    double way_ps =
-        goes_up(sim) ? fmin(INFLIGHT_TRIPS * longest, short_ps) : fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS);
+    double each_ps = sim->lowering->tree_count / chunk_rate; /* of one chunk of each tree */
+    double long_ps = fmax(INFLIGHT_TRIPS * longest, INFLIGHT_CHUNKS * each_ps);
+    double short_ps = fmax(fmax(SHORT_TRIPS * longest, SHORT_PART * call_ps), SHORT_CHUNKS * each_ps);
+    double way_ps = goes_up(sim) ? fmin(long_ps, short_ps) : fmin(INFLIGHT_TRIPS * mean, PATIENCE_PS);
 
     if (sim->options.buffer > 0) /* and the time in which a usual port sends what it holds */
         way_ps = fmin(way_ps, mean + BUFFER_PART * (double)sim->options.buffer * choice->mean_fill_ps /
