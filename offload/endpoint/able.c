@@ -40,6 +40,7 @@ void by_able_init(struct by_endpoint *endpoint, uint32_t leaf_first)
                 narrow(&endpoint->able[c], &leaf);
         if (l != endpoint->first)
             continue;
+        endpoint->short_modes = leaf.collectives >> BY_COLLECTIVE_ALLREDUCE & 1 ? leaf.modes : 0;
         leaf.modes = UINT8_MAX; /* a chunk of each call uses this lane, but may be a word, of mode fast */
         for (unsigned c = 1; c < BY_COLLECTIVE_COUNT; c++)
             narrow(&endpoint->able[c], &leaf);

@@ -16,13 +16,14 @@ struct cursor_part {
 
 /* Finds the parts of `lane` in `call` (0 to PARTS_MAX). */
 static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
-                         const struct by_call *call, struct cursor_part parts[PARTS_MAX])
+                         const struct by_call_state *state, struct cursor_part parts[PARTS_MAX])
 {
+    const struct by_call *call = &state->call;
     uint32_t count = 0;
     uint32_t rooted, group;
 
     if (!by_collective_is_sharded(call->collective)) {
-        group = by_share_group(endpoint, call->collective, call->root);
+        group = by_share_of_call(endpoint, state, call->root);
         if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
             return 0;
         parts[0] = (struct cursor_part){group, 1};
@@ -111,9 +112,8 @@ static void shard_range(const struct by_endpoint *endpoint, const struct by_ep_l
 static int segment_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t shard, uint64_t *at, uint64_t *end)
 {
-    uint32_t group =
-        by_share_group(endpoint, call->call.collective,
-                       by_collective_is_sharded(call->call.collective) ? shard : call->call.root);
+    uint32_t group = by_share_of_call(
+        endpoint, call, by_collective_is_sharded(call->call.collective) ? shard : call->call.root);
 
     if (group == BY_GROUP_NONE || !by_share_member(endpoint, lane, group))
         return 0;
@@ -130,7 +130,7 @@ int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_ep_lan
                       const struct by_call_state *call, uint32_t *shard, uint64_t *from, uint64_t *to)
 {
     struct cursor_part parts[PARTS_MAX];
-    uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+    uint32_t count = parts_of(endpoint, lane, call, parts);
     uint32_t first, end;
 
     shard_range(endpoint, lane, call, parts, count, &first, &end);
@@ -168,7 +168,7 @@ uint64_t by_endpoint_chunks(const struct by_endpoint *endpoint, const struct by_
     lane = &endpoint->lanes[endpoint->lane_of_tree[tree]];
     return call->collective == BY_COLLECTIVE_BARRIER
                ? 0
-               : lane_chunks(endpoint, lane, &state, parts, parts_of(endpoint, lane, call, parts));
+               : lane_chunks(endpoint, lane, &state, parts, parts_of(endpoint, lane, &state, parts));
 }
 
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
@@ -179,7 +179,7 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         const struct by_ep_lane *lane = &endpoint->lanes[l];
         struct cursor_part parts[PARTS_MAX];
-        uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+        uint32_t count = parts_of(endpoint, lane, call, parts);
         uint64_t weight = lane_weight(endpoint, lane, call, parts, count);
         uint64_t chunks = lane_chunks(endpoint, lane, call, parts, count);
 
@@ -200,7 +200,7 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_ep_lane *la
 {
     struct by_ep_cursor *cursor = &lane->cursor;
     struct cursor_part parts[PARTS_MAX];
-    uint32_t count = parts_of(endpoint, lane, &call->call, parts);
+    uint32_t count = parts_of(endpoint, lane, call, parts);
     uint64_t weight;
 
     cursor->entered = 1;

@@ -5,7 +5,8 @@
  *
  * For a shard's owner or a root: the lanes planned for this collective and rank; if there are none,
  * those planned for this collective and any rank; if there are none, those of allreduce, because
- * every tree can serve every collective.
+ * every tree can serve every collective. An allreduce, broadcast or reduce of one packet uses the
+ * first lane alone, which would otherwise carry a word.
  */
 #include "offload/endpoint/state.h"
 
@@ -56,11 +57,14 @@ static void group_add(struct by_endpoint *endpoint, uint32_t index, uint32_t lan
 
 void by_share_init(struct by_endpoint *endpoint)
 {
+    uint64_t before;
+
     while (endpoint->first + 1 < endpoint->lane_count &&
            !(endpoint->lanes[endpoint->first].collectives & 1u << BY_COLLECTIVE_ALLREDUCE))
         endpoint->first++;
     if (!(endpoint->lanes[endpoint->first].collectives & 1u << BY_COLLECTIVE_ALLREDUCE))
         endpoint->first = 0;
+    group_add(endpoint, BY_GROUP_SHORT, endpoint->first, &before);
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         struct by_ep_lane *lane = &endpoint->lanes[l];
 
@@ -97,6 +101,18 @@ uint32_t by_share_group(const struct by_endpoint *endpoint, unsigned collective,
     return groups[BY_GROUP_ALLREDUCE].share_total > 0 ? BY_GROUP_ALLREDUCE : BY_GROUP_NONE;
 }
 
+uint32_t by_share_of_call(const struct by_endpoint *endpoint, const struct by_call_state *call, uint32_t rank)
+{
+    const struct by_ep_lane *first = &endpoint->lanes[endpoint->first];
+    unsigned collective = call->call.collective;
+    unsigned mode = by_collective_reduces(collective) ? call->call.mode : BY_MODE_FAST;
+
+    if (collective != BY_COLLECTIVE_BARRIER && !by_collective_is_sharded(collective) &&
+        (endpoint->short_modes >> mode & 1) && by_shard_bytes(call, 0) <= first->payload_max)
+        return BY_GROUP_SHORT;
+    return by_share_group(endpoint, collective, rank);
+}
+
 /* Returns the index of a group in a lane's `before`. */
 static uint32_t place_of(const struct by_endpoint *endpoint, uint32_t group)
 {
@@ -111,6 +127,8 @@ int by_share_member(const struct by_endpoint *endpoint, const struct by_ep_lane 
         return (lane->collectives >> BY_COLLECTIVE_ALLREDUCE & 1u) != 0;
     if (group == BY_GROUP_BARRIER)
         return (lane->collectives >> BY_COLLECTIVE_BARRIER & 1u) != 0;
+    if (group == BY_GROUP_SHORT)
+        return by_lane_lead(lane) == &endpoint->lanes[endpoint->first];
     collective = collective_of(place_of(endpoint, group) - BY_GROUP_ANY);
     if (!(lane->collectives >> collective & 1u))
         return 0;

@@ -45,9 +45,9 @@
 #define BY_WINDOW_FLOOR 8u
 #define BY_WINDOW_STEP  2u
 
-/* Groups: two for all ranks, one for each rooted collective, then one for each rooted collective
+/* Groups: three for all ranks, one for each rooted collective, then one for each rooted collective
  * and rank. */
-enum by_group_index { BY_GROUP_ALLREDUCE, BY_GROUP_BARRIER, BY_GROUP_ANY, BY_GROUP_RANK = 6 };
+enum by_group_index { BY_GROUP_ALLREDUCE, BY_GROUP_BARRIER, BY_GROUP_SHORT, BY_GROUP_ANY, BY_GROUP_RANK = 7 };
 #define BY_ROOTED_COUNT 4u /* reduce-scatter, allgather, broadcast, reduce */
 
 struct by_ep_group {
@@ -151,8 +151,8 @@ struct by_ep_lane {
     struct by_hop_keys keys; /* shared with the parent in a keyed job */
     uint32_t mask;           /* window - 1 */
     uint32_t hop_first, hop_end;    /* range of this tree's records in HOP */
-    uint64_t before[BY_GROUP_RANK]; /* shares of the preceding lanes: allreduce, barrier, the four rooted
-                                       collectives */
+    uint64_t before[BY_GROUP_RANK]; /* shares of the preceding lanes: allreduce, barrier, none, the four
+                                       rooted collectives */
     uint32_t start;                 /* the session's first chunk, */
     uint8_t starts;                 /* from which on two windows claim banks of older sessions (START) */
     /* the window */
@@ -247,6 +247,7 @@ struct by_endpoint {
     uint32_t first;                                /* the lane on which every call has a chunk */
     uint32_t orphans[BY_ROOTED_COUNT];             /* ranks without a group of their own */
     struct by_abilities able[BY_COLLECTIVE_COUNT]; /* of the trees that may take part in a call */
+    uint8_t short_modes;                           /* of calls that the first lane can carry alone */
     uint32_t inflight;
     uint32_t window; /* congestion window */
     uint32_t window_max;
@@ -373,6 +374,9 @@ int by_share_rooted(unsigned collective);
 /* Returns the group for `collective` and shard or root `rank`; BY_GROUP_NONE when no lane serves
  * it. */
 uint32_t by_share_group(const struct by_endpoint *endpoint, unsigned collective, uint32_t rank);
+/* The same for a call: the first lane alone carries what fits into one packet. */
+uint32_t by_share_of_call(const struct by_endpoint *endpoint, const struct by_call_state *call,
+                          uint32_t rank);
 int by_share_member(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group);
 /* Computes the bytes [*start, *end) of `total` that `lane` carries as a member of `group`. */
 void by_share_segment(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group,

@@ -31,6 +31,7 @@ void rig_open_first(struct endpoint_rig *rig, int ranks, const struct rig_tree *
 
         assert_non_null(tree);
         tree->window = trees[t].window > 0 ? trees[t].window : 4;
+        tree->modes = trees[t].modes;
         tree->payload_max = trees[t].payload_max > 0 ? trees[t].payload_max : 64;
         tree->share = trees[t].share > 0 ? trees[t].share : 1;
         if (trees[t].collectives > 0)

@@ -19,6 +19,7 @@
 struct rig_tree {
     uint16_t window, payload_max, collectives, owner;
     uint32_t share;
+    uint8_t modes; /* that its nodes support; 0: all */
 };
 
 struct endpoint_rig {

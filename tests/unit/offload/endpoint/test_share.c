@@ -16,6 +16,7 @@
 #define RS (1u << BY_COLLECTIVE_REDUCE_SCATTER)
 #define AG (1u << BY_COLLECTIVE_ALLGATHER)
 #define BC (1u << BY_COLLECTIVE_BROADCAST)
+#define RE (1u << BY_COLLECTIVE_REDUCE)
 #define BA (1u << BY_COLLECTIVE_BARRIER)
 
 static void scaling_is_exact_for_numbers_of_any_size(void **state)
@@ -249,6 +250,63 @@ static void segments_are_cut_into_chunks_with_a_short_last_one(void **state)
     }
 }
 
+struct short_row {
+    uint16_t collectives[3]; /* by tree, with packets of 256 bytes */
+    uint8_t collective, mode;
+    uint64_t count; /* bytes */
+    uint32_t chunks[3];
+    uint8_t modes; /* that the first tree supports; 0: all */
+};
+
+/* Otherwise the first tree carries an empty chunk, and each other tree its part. */
+static void calls_of_one_packet_use_the_first_tree_alone(void **state)
+{
+    static const struct short_row rows[] = {
+        {{AR, AR, AR}, BY_COLLECTIVE_ALLREDUCE, BY_MODE_FAST, 256, {1, 0, 0}, 0},
+        {{AR, AR, AR}, BY_COLLECTIVE_ALLREDUCE, BY_MODE_FAST, 257, {1, 1, 1}, 0},
+        {{AR, BC, RE}, BY_COLLECTIVE_BROADCAST, BY_MODE_FAST, 1, {1, 0, 0}, 0},
+        {{AR, BC, RE}, BY_COLLECTIVE_BROADCAST, BY_MODE_FAST, 256, {1, 0, 0}, 0},
+        {{AR, BC, RE}, BY_COLLECTIVE_BROADCAST, BY_MODE_FAST, 257, {1, 2, 0}, 0},
+        {{AR, BC, RE}, BY_COLLECTIVE_REDUCE, BY_MODE_FAST, 256, {1, 0, 0}, 0},
+        {{AR, BC, RE}, BY_COLLECTIVE_REDUCE, BY_MODE_FAST, 257, {1, 0, 2}, 0},
+        {{BC, AR, RE}, BY_COLLECTIVE_REDUCE, BY_MODE_FAST, 256, {0, 1, 0}, 0},
+        {{RS, BC, RE}, BY_COLLECTIVE_BROADCAST, BY_MODE_FAST, 256, {1, 1, 0}, 0}, /* none of allreduce */
+        {{AR, RS, AG}, BY_COLLECTIVE_ALLGATHER, BY_MODE_FAST, 1, {1, 0, 3}, 0},
+        {{AR, RS, BA}, BY_COLLECTIVE_BARRIER, BY_MODE_FAST, 0, {1, 0, 1}, 0},
+        {{AR, BC, RE}, BY_COLLECTIVE_REDUCE, BY_MODE_DET, 256, {1, 0, 0}, 0},
+        {{AR, BC, RE}, BY_COLLECTIVE_REDUCE, BY_MODE_DET, 256, {1, 0, 1}, 1u << BY_MODE_FAST},
+        {{AR, BC, RE}, BY_COLLECTIVE_BROADCAST, BY_MODE_DET, 256, {1, 0, 0}, 1u << BY_MODE_FAST},
+    };
+
+    (void)state;
+    for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct endpoint_rig *rig = malloc(sizeof(*rig));
+        struct rig_tree trees[3] = {{0}};
+        static uint8_t send[4096], recv[4096];
+        struct by_call call = {.collective = rows[r].collective,
+                               .op = BY_OP_MAX,
+                               .dtype = BY_DTYPE_U8,
+                               .mode = rows[r].mode,
+                               .count = rows[r].count,
+                               .send = send,
+                               .recv = recv};
+        struct share_tally tally;
+
+        for (int t = 0; t < 3; t++)
+            trees[t] = (struct rig_tree){.collectives = rows[r].collectives[t], .payload_max = 256};
+        trees[0].modes = rows[r].modes;
+        rig_open(rig, 3, trees, 3, NULL);
+        run_call(rig, &call, &tally);
+        for (int t = 0; t < 3; t++) {
+            assert_int_equal(tally.chunks[t], rows[r].chunks[t]);
+            if (call.collective != BY_COLLECTIVE_BARRIER && tally.elements[t] > 0)
+                assert_int_equal(by_endpoint_chunks(rig->endpoint, &call, (uint16_t)t), rows[r].chunks[t]);
+        }
+        rig_close(rig);
+        free(rig);
+    }
+}
+
 static void trees_take_turns_in_proportion_to_their_shares(void **state)
 {
     struct endpoint_rig *rig = malloc(sizeof(*rig));
@@ -326,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_call_is_split_in_proportion_at_multiples_of_64_bytes),
         cmocka_unit_test(a_call_goes_to_the_trees_planned_for_it_then_to_those_of_allreduce),
         cmocka_unit_test(segments_are_cut_into_chunks_with_a_short_last_one),
+        cmocka_unit_test(calls_of_one_packet_use_the_first_tree_alone),
         cmocka_unit_test(trees_take_turns_in_proportion_to_their_shares),
         cmocka_unit_test(turns_follow_shares_exactly),
     };
