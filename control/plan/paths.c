@@ -41,7 +41,8 @@ static void spread(struct by_paths *paths)
     paths->slot_count = paths->slot_count ? paths->slot_count : 64;
     while (paths->slot_count < 4 * (paths->count + 1))
         paths->slot_count *= 2;
-    paths->slots = by_alloc(paths->slot_count, sizeof(*paths->slots));
+    paths->slots = by_alloc_table(paths->slot_count, sizeof(*paths->slots));
+    memset(paths->slots, 0, paths->slot_count * sizeof(*paths->slots));
     for (uint32_t i = 0; i < old_count; i++)
         if (old[i] != 0)
             fill_slot(paths, old[i]);

@@ -121,11 +121,11 @@ draw() {
 }
 
 promised() {
-    echo "# the fabrics that have promises: 1,024 GPUs in 250 ms, 2,048 in 1 s, 4,096 in 5 s; planning alone in 50 ms where switches multicast"
+    echo "# the fabrics that have promises: 1,024 GPUs in 100 ms, 2,048 in 1 s, 4,096 in 5 s; planning alone in 50 ms where switches multicast"
     heading fabric
-    row a100-1024 250 a100 --boxes 128 --capable none
-    row mi250-1024 250 mi250 --boxes 64 --capable none
-    row h100-1024 0 h100 --boxes 128 --capable none
+    row a100-1024 100 a100 --boxes 128 --capable none
+    row mi250-1024 100 mi250 --boxes 64 --capable none
+    row h100-1024 100 h100 --boxes 128 --capable none
     row leafspine-1024 0 leafspine --leaves 32 --spines 32 --hosts 32 --capable none
     row fattree-1024 0 fattree --ports 16 --capable none
     row rail-1024 0 rail --boxes 128 --gpus 8 --capable none

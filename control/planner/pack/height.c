@@ -156,6 +156,7 @@ static void fill_tables(struct by_height_work *work, const struct by_forest *for
     uint32_t n = work->node_count;
 
     memset(work->parent, 0xff, (size_t)work->tree_count * n * sizeof(*work->parent));
+    memset(work->children, 0, (size_t)work->tree_count * n * sizeof(*work->children));
     for (uint32_t t = 0; t < work->tree_count; t++) {
         const struct by_tree *tree = &list->trees[entries[t].number];
 
@@ -221,11 +222,11 @@ static void work_make(struct by_height_work *work, const struct by_forest *fores
     work->amount = by_alloc(count, sizeof(*work->amount));
     work->height = by_alloc(count, sizeof(*work->height));
     work->touched = by_alloc(count, sizeof(*work->touched));
-    work->parent = by_alloc(cells, sizeof(*work->parent));
-    work->place = by_alloc(cells, sizeof(*work->place));
-    work->arrival = by_alloc(cells, sizeof(*work->arrival));
-    work->below = by_alloc(cells, sizeof(*work->below));
-    work->children = by_alloc(cells, sizeof(*work->children));
+    work->parent = by_alloc_table(cells, sizeof(*work->parent));
+    work->place = by_alloc_table(cells, sizeof(*work->place));
+    work->arrival = by_alloc_table(cells, sizeof(*work->arrival));
+    work->below = by_alloc_table(cells, sizeof(*work->below));
+    work->children = by_alloc_table(cells, sizeof(*work->children));
     work->leaving = by_alloc(n, sizeof(*work->leaving));
     work->room = by_alloc(2 * (size_t)forest->graph->net->pair_count, sizeof(*work->room));
     work->order = by_alloc(n, sizeof(*work->order));
