@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing, and prints their names;
 # prints nothing if none is missing.
-#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|torch|newer|picture|page|slurm|etcd|debian]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi|applications|neon|metal|vm|avx512|torch|newer|picture|page|slurm|etcd|debian]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
@@ -10,6 +10,7 @@ base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format 
       iproute2 ethtool openssl python3-minimal mandoc liblemon-dev glpk-utils)
 bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
 mpi=(openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py python3-numpy hpcc scalapack-mpi-test)
+applications=(lammps lammps-examples quantum-espresso quantum-espresso-data)
 neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 metal=(gcc-aarch64-linux-gnu qemu-system-arm)
 vm=(qemu-system-x86)
@@ -27,8 +28,8 @@ sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench | mpi | neon | metal | vm | avx512 | torch | newer | picture | page | slurm | etcd | debian) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, torch, newer, picture, page, slurm, etcd, debian" >&2; exit 2 ;;
+    base | bench | mpi | applications | neon | metal | vm | avx512 | torch | newer | picture | page | slurm | etcd | debian) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, applications, neon, metal, vm, avx512, torch, newer, picture, page, slurm, etcd, debian" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)

@@ -211,7 +211,7 @@ address_list() {
 outside_down() {
     local link
     for link in $(ip -n "$outside" -o link show type veth 2>/dev/null | sed -E 's/^[0-9]+: ([^@:]+).*/\1/'); do
-        ip -n "$outside" link del "$link"
+        ip -n "$outside" link del "$link" 2>/dev/null # gone if its other end is
     done
     ip netns delete "$outside" 2>/dev/null
 }

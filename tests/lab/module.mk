@@ -54,6 +54,11 @@ mpi-random: mpi ## as root: random MPI programs over real switches, from SEED= (
 mpi-scalapack: mpi ## as root: ScaLAPACK's test programs (scalapack-mpi-test) over real switches, and without them; EACH=2: two ranks on each host; MPIS=openmpi; PROGRAMS="xdlu xdqr"
 	$(Q)tests/lab/mpi-scalapack.sh $(B) $(PROGRAMS)
 
+.PHONY: mpi-applications
+mpi-applications: mpi ## as root: LAMMPS and Quantum ESPRESSO over real switches, and without them; EACH=2: two ranks on each host
+	$(Q)tests/deps.sh applications
+	$(Q)tests/lab/mpi-applications.sh $(B)
+
 .PHONY: groups-campaign
 groups-campaign: mpi build-tools ## as root: make, use and free communicators for S= seconds (default 300) with libbanyan, Open MPI and MPICH each, and compare what banyand holds (15 minutes)
 	$(Q)SECONDS_OF_LOOP=$(or $(S),300) tests/lab/all.sh $(B) lab-groups lab-mpi-groups
