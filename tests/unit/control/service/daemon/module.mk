@@ -81,6 +81,10 @@ TESTS += daemon-ahead
 daemon-ahead_SRC    := tests/unit/control/service/daemon/test_ahead.c tests/unit/control/tables/bench.c
 daemon-ahead_LIBS   := daemon control secure offload
 daemon-ahead_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-ahead-records
+daemon-ahead-records_SRC    := tests/unit/control/service/daemon/test_ahead_records.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/ahead.c control/service/daemon/ahead_plans.c
+daemon-ahead-records_LIBS   := control offload
+daemon-ahead-records_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=kill,--wrap=waitpid
 TESTS += daemon-options daemon-queue
 daemon-options_SRC    := tests/unit/control/service/daemon/test_options.c
 daemon-options_LIBS   := daemon control secure offload
