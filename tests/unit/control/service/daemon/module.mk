@@ -85,6 +85,10 @@ TESTS += daemon-ahead-records
 daemon-ahead-records_SRC    := tests/unit/control/service/daemon/test_ahead_records.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/ahead.c control/service/daemon/ahead_plans.c
 daemon-ahead-records_LIBS   := control offload
 daemon-ahead-records_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=kill,--wrap=waitpid
+TESTS += daemon-loop
+daemon-loop_SRC    := tests/unit/control/service/daemon/test_loop.c tests/unit/control/service/daemon/record.c control/service/daemon/loop.c
+daemon-loop_LIBS   := offload
+daemon-loop_LDLIBS := -lcmocka -Wl,--wrap=clock_gettime,--wrap=epoll_ctl,--wrap=epoll_wait,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=signalfd,--wrap=sigprocmask,--wrap=read,--wrap=close
 TESTS += daemon-options daemon-queue
 daemon-options_SRC    := tests/unit/control/service/daemon/test_options.c
 daemon-options_LIBS   := daemon control secure offload
@@ -108,6 +112,10 @@ TESTS += daemon-etcd-client
 daemon-etcd-client_SRC    := tests/unit/control/service/daemon/test_etcd_client.c
 daemon-etcd-client_LIBS   := daemon control secure offload
 daemon-etcd-client_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-etcd-requests
+daemon-etcd-requests_SRC    := tests/unit/control/service/daemon/test_etcd_requests.c tests/unit/control/service/daemon/record.c control/service/daemon/etcd.c
+daemon-etcd-requests_LIBS   := control secure offload
+daemon-etcd-requests_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=curl_global_init,--wrap=curl_easy_init,--wrap=curl_easy_cleanup,--wrap=curl_easy_setopt,--wrap=curl_easy_perform,--wrap=by_dial_now_ms
 TESTS += daemon-renew
 daemon-renew_SRC    := tests/unit/control/service/daemon/test_renew.c tests/unit/control/tables/bench.c control/service/daemon/renew.c control/service/daemon/groups.c control/service/daemon/job.c
 daemon-renew_LIBS   := control offload
@@ -173,6 +181,10 @@ TESTS += daemon-http-connections
 daemon-http-connections_SRC    := tests/unit/control/service/daemon/test_http_connections.c control/service/daemon/http.c
 daemon-http-connections_LIBS   := control offload
 daemon-http-connections_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += daemon-http-read
+daemon-http-read_SRC    := tests/unit/control/service/daemon/test_http_read.c tests/unit/control/service/daemon/record.c control/service/daemon/http_read.c
+daemon-http-read_LIBS   := control offload
+daemon-http-read_LDLIBS := -lcmocka -ljansson -lgmp
 TESTS += daemon-http-jobs daemon-notice daemon-reduce
 daemon-http-jobs_SRC    := tests/unit/control/service/daemon/test_http_jobs.c tests/unit/control/tables/bench.c control/service/daemon/http_jobs.c control/service/daemon/job.c
 daemon-http-jobs_LIBS   := control offload

@@ -29,17 +29,22 @@ struct status_rig {
     bool member[NODES];
 };
 
-/* Gives sw0 the table of an allreduce, with whose hash it answers. */
-static void add_image(struct status_rig *rig)
+static const char *const one_tree[] = {"10 sw0: sw0>h0 sw0>sw1 sw1>h1", NULL};
+
+/* Gives sw0 the table of an allreduce of job 3, or of jobs 3 and 4, with whose hash it answers. */
+static void add_image(struct status_rig *rig, const char *const *trees, uint32_t job_count)
 {
-    static const char *const trees[] = {"10 sw0: sw0>h0 sw0>sw1 sw1>h1", NULL};
     struct by_daemon_switch *device = &rig->daemon.switches[0];
     struct by_plan *plan = bench_plan(rig->daemon.topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
-    struct by_lower_job job = {.job = 3, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    struct by_lower_job jobs[2];
     struct by_lowering *lowering = NULL;
     struct by_problem problem = {0};
 
-    if (by_lower(rig->daemon.topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0 ||
+    for (uint32_t i = 0; i < job_count; i++)
+        jobs[i] = (struct by_lower_job){
+            .job = (uint16_t)(3 + i), .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    if (by_lower(rig->daemon.topology, jobs, job_count, &(struct by_lower_options){0}, &lowering, &problem) !=
+            0 ||
         by_lowering_image(lowering, S0, &device->image.bytes, &device->image.size, &problem) != 0)
         fail_msg("%s", problem.text);
     device->image.hash = 0xabcdef;
@@ -112,7 +117,7 @@ static struct status_rig *rig_open(void)
     daemon->switches[0].hello.slot_count = 1000;
     daemon->switches[0].hello.entry_max = 99;
     snprintf(daemon->switches[0].hello.software, sizeof(daemon->switches[0].hello.software), "banyan 9");
-    add_image(rig);
+    add_image(rig, one_tree, 1);
     add_ports(&daemon->switches[0]);
     daemon->switches[0].waiting_table = 0xabcdef;
     daemon->switches[0].waiting.entries_count = 3;
@@ -484,6 +489,35 @@ static void each_missing_child_is_named(void **state)
     rig_close(rig);
 }
 
+/* The table has an entry for the second tree of each of two jobs; sw0 only forwards the first. */
+static void the_children_are_those_of_the_tree_that_waits(void **state)
+{
+    static const char *const trees[] = {"5 sw0: sw0>h0 sw0>sw1 sw1>h1", "5 h1: h1>sw1 sw1>sw0 sw0>h0", NULL};
+    struct status_rig *rig = rig_open();
+    struct by_daemon_switch *device = &rig->daemon.switches[0];
+
+    (void)state;
+    free(device->image.bytes);
+    add_image(rig, trees, 2);
+    for (uint32_t job = 2; job < 6; job++)
+        for (uint32_t tree = 0; tree < 3; tree++) {
+            bool known = (job == 3 || job == 4) && tree == 1;
+            json_t *json, *missing;
+
+            device->waiting.entries[0] =
+                (by_WaitingEntry){.job = job, .tree = tree, .state = 2, .missing = UINT64_MAX};
+            json = by_status_waits(&rig->daemon, device);
+            missing = json_object_get(json_array_get(json, 0), "missing");
+            assert_int_equal(json_array_size(missing), known ? 2 : 0);
+            if (known) {
+                assert_string_equal(json_string_value(json_array_get(missing, 0)), "h0");
+                assert_string_equal(json_string_value(json_array_get(missing, 1)), "h1");
+            }
+            json_decref(json);
+        }
+    rig_close(rig);
+}
+
 static char *metrics_of(struct by_daemon *daemon)
 {
     char *text = NULL;
@@ -592,6 +626,7 @@ int main(void)
         cmocka_unit_test(a_daemon_that_starts_or_changes_tables_says_so),
         cmocka_unit_test(trees_of_another_table_wait_for_nothing_that_is_known),
         cmocka_unit_test(each_missing_child_is_named),
+        cmocka_unit_test(the_children_are_those_of_the_tree_that_waits),
         cmocka_unit_test(the_metrics_have_each_counter),
         cmocka_unit_test(a_follower_names_its_leader),
         cmocka_unit_test(the_capacity_of_a_link_is_that_of_the_direction),
