@@ -161,6 +161,10 @@ TESTS += daemon-fabric
 daemon-fabric_SRC    := tests/unit/control/service/daemon/test_fabric.c tests/unit/control/tables/bench.c
 daemon-fabric_LIBS   := daemon control secure offload
 daemon-fabric_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-fabric-plan
+daemon-fabric-plan_SRC    := tests/unit/control/service/daemon/test_fabric_plan.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/fabric.c
+daemon-fabric-plan_LIBS   := daemon control secure offload
+daemon-fabric-plan_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=by_apart_run,--wrap=by_plan_make,--wrap=by_replan,--wrap=by_plan_write,--wrap=by_verify_text,--wrap=by_plan_parse
 TESTS += daemon-state-etcd
 daemon-state-etcd_SRC    := tests/unit/control/service/daemon/test_state_etcd.c tests/unit/control/tables/bench.c
 daemon-state-etcd_LIBS   := daemon control secure offload

@@ -78,6 +78,7 @@ static void a_job_without_a_path_reads_what_is_lost_between_which_ranks(void **s
         {1 << S0, 1 << H1_L0, "h0 and h1 and others", "switch s0, link h1 - l0 are"},
         {1 << H1, 0, "h0 and h1", "host h1 is"},
         {1 << H0, 0, "h1 and h0", "host h0 is"},
+        {1 << H0 | 1 << H2, 0, "h1 and h0 and others", "host h0, host h2 are"},
         {1 << H0 | 1 << H1 | 1 << H2, 0, "h0 and h0 and others", "host h0, host h1, host h2 are"},
     };
 
