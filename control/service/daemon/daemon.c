@@ -85,7 +85,7 @@ static int check_to(const struct by_daemon *daemon)
 
     for (uint32_t i = 0; i < options->to_count; i++) {
         int length = (int)strcspn(options->to[i], "=");
-        char name[BY_NAME_MAX + 1];
+        char name[BY_NAME_MAX + 2]; /* a longer name is that of no node */
         int64_t node;
 
         snprintf(name, sizeof(name), "%.*s", length, options->to[i]);

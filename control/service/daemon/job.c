@@ -60,13 +60,13 @@ int64_t by_job_node(const struct by_job_spec *spec, const struct by_topology *to
 static int find_root(const struct by_job_spec *spec, const char *name, size_t bytes,
                      const struct by_topology *topology, int64_t *root, struct by_problem *problem)
 {
-    char text[BY_NAME_MAX + 1];
+    char text[BY_NAME_MAX + 2]; /* a longer name is that of no node */
 
     if (name == NULL) {
         *root = by_job_node(spec, topology, 0);
         return 0;
     }
-    snprintf(text, sizeof(text), "%.*s", (int)(bytes < BY_NAME_MAX ? bytes : BY_NAME_MAX), name);
+    snprintf(text, sizeof(text), "%.*s", (int)(bytes < sizeof(text) ? bytes : sizeof(text) - 1), name);
     *root = by_topology_find(topology, text);
     if (*root >= 0 && by_members_have(topology, spec->member, (uint32_t)*root))
         return 0;

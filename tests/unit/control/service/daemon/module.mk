@@ -199,6 +199,10 @@ daemon-notice_LDLIBS    := -lcmocka -ljansson -lgmp
 daemon-reduce_SRC       := tests/unit/control/service/daemon/test_reduce.c control/service/daemon/reduce.c
 daemon-reduce_LIBS      := control offload
 daemon-reduce_LDLIBS    := -lcmocka -ljansson
+TESTS += daemon-job
+daemon-job_SRC    := tests/unit/control/service/daemon/test_job.c tests/unit/control/tables/bench.c control/service/daemon/job.c
+daemon-job_LIBS   := control offload
+daemon-job_LDLIBS := -lcmocka -ljansson -lgmp
 # The store alone.
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c

@@ -19,20 +19,24 @@
 
 static char folder[64], file[96];
 
-static int set_up(void **state)
+static void write_fabric(const char *nodes, const char *links)
 {
-    struct by_topology *topology = bench_topology("x0* h0 h1 x01*", "h0-x0 x0-x01 x01-h1");
-    FILE *stream;
+    struct by_topology *topology = bench_topology(nodes, links);
+    FILE *stream = fopen(file, "w");
 
-    (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/by-test-begin-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(file, sizeof(file), "%s/fabric.json", folder);
-    stream = fopen(file, "w");
     assert_non_null(stream);
     by_topology_write(topology, stream);
     fclose(stream);
     by_topology_free(topology);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/by-test-begin-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof(file), "%s/fabric.json", folder);
+    write_fabric("x0* h0 h1 x01*", "h0-x0 x0-x01 x01-h1");
     return 0;
 }
 
@@ -100,6 +104,20 @@ static void each_switch_has_an_address(void **state)
            LIST(file, "--to", "x0=unix:a", "--sockets", longest)); /* --to precedes it */
 }
 
+/* A longer name that begins with that of a switch is another one. */
+static void a_switch_may_have_a_name_of_the_greatest_length(void **state)
+{
+#define LONGEST "x0.a.switc_.w_ose.name.is.as.long.as.t_ey.may.b"
+    char text[300];
+
+    (void)state;
+    assert_int_equal(strlen(LONGEST), BY_NAME_MAX);
+    write_fabric(LONGEST "* h0 h1", "h0-" LONGEST " " LONGEST "-h1");
+    begins(2, "banyand: --job: ", LIST(file, "--to", LONGEST "=unix:a", "--job", "wrong"));
+    snprintf(text, sizeof(text), "banyand: --to " LONGEST "0=unix:b: no switch '" LONGEST "0' in %s\n", file);
+    begins(2, text, LIST(file, "--to", LONGEST "=unix:a", "--to", LONGEST "0=unix:b", "--job", "wrong"));
+}
+
 static void a_file_that_cannot_be_read_is_named_with_the_place(void **state)
 {
     char text[400], missing[120];
@@ -143,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_switch_has_an_address, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_switch_may_have_a_name_of_the_greatest_length, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_read_is_named_with_the_place, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_job_that_is_written_wrong_is_refused_before_anything_starts, set_up,
