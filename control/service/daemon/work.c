@@ -69,11 +69,11 @@ void by_work_stop(struct by_daemon_work *self)
 {
     if (self == NULL)
         return;
-    eventfd_write(self->stop_fd, 1);
     pthread_mutex_lock(&self->lock);
     self->end = true;
     pthread_cond_signal(&self->news);
     pthread_mutex_unlock(&self->lock);
+    eventfd_write(self->stop_fd, 1); /* after `end`: the task that it stops is the last one */
     pthread_join(self->thread, NULL);
     pthread_cond_destroy(&self->news);
     pthread_mutex_destroy(&self->lock);

@@ -203,6 +203,10 @@ TESTS += daemon-job
 daemon-job_SRC    := tests/unit/control/service/daemon/test_job.c tests/unit/control/tables/bench.c control/service/daemon/job.c
 daemon-job_LIBS   := control offload
 daemon-job_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += daemon-work
+daemon-work_SRC    := tests/unit/control/service/daemon/test_work.c control/service/daemon/work.c
+daemon-work_LIBS   := offload
+daemon-work_LDLIBS := -lcmocka -lpthread
 # The store alone.
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
