@@ -60,6 +60,10 @@ daemon-rates_LDLIBS := -lcmocka
 daemon-live_SRC     := tests/unit/control/service/daemon/test_live.c
 daemon-live_LIBS    := daemon control secure offload
 daemon-live_LDLIBS  := $(DAEMON_LDLIBS) -Wl,--wrap=by_recovery_has_rank
+TESTS += daemon-live-whole
+daemon-live-whole_SRC    := tests/unit/control/service/daemon/test_live_whole.c tests/unit/control/tables/bench.c control/service/daemon/live.c control/service/daemon/job.c
+daemon-live-whole_LIBS   := control offload
+daemon-live-whole_LDLIBS := -lcmocka -ljansson -lgmp -lm
 daemon-http_SRC     := tests/unit/control/service/daemon/test_http.c $(DAEMON_RIG)
 daemon-http_LIBS    := daemon control agent secure offload
 daemon-http_LDLIBS  := $(DAEMON_LDLIBS)
@@ -199,10 +203,17 @@ daemon-notice_LDLIBS    := -lcmocka -ljansson -lgmp
 daemon-reduce_SRC       := tests/unit/control/service/daemon/test_reduce.c control/service/daemon/reduce.c
 daemon-reduce_LIBS      := control offload
 daemon-reduce_LDLIBS    := -lcmocka -ljansson
-TESTS += daemon-job
-daemon-job_SRC    := tests/unit/control/service/daemon/test_job.c tests/unit/control/tables/bench.c control/service/daemon/job.c
-daemon-job_LIBS   := control offload
-daemon-job_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += daemon-job daemon-paths
+daemon-job_SRC      := tests/unit/control/service/daemon/test_job.c tests/unit/control/tables/bench.c control/service/daemon/job.c
+daemon-job_LIBS     := control offload
+daemon-job_LDLIBS   := -lcmocka -ljansson -lgmp
+daemon-paths_SRC    := tests/unit/control/service/daemon/test_paths.c tests/unit/control/service/daemon/record.c control/service/daemon/paths.c control/service/daemon/news.c
+daemon-paths_LIBS   := offload
+daemon-paths_LDLIBS := -lcmocka -Wl,--wrap=clock_gettime
+TESTS += daemon-members-open
+daemon-members-open_SRC    := tests/unit/control/service/daemon/test_members_open.c tests/unit/control/service/daemon/record.c control/service/daemon/members_open.c
+daemon-members-open_LIBS   := offload
+daemon-members-open_LDLIBS := -lcmocka -Wl,--wrap=getrlimit,--wrap=setrlimit,--wrap=accept4
 TESTS += daemon-work
 daemon-work_SRC    := tests/unit/control/service/daemon/test_work.c control/service/daemon/work.c
 daemon-work_LIBS   := offload

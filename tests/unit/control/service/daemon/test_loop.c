@@ -23,12 +23,12 @@
 #include "offload/linux/notify.h"
 #include "tests/unit/control/service/daemon/record.h"
 
-enum { EPOLL = 100, QUEUE, TIMER, SIGNALS, LOST, OWN, DESCRIPTORS };
+enum { NONE = -2, EPOLL = 100, QUEUE, TIMER, SIGNALS, LOST, OWN, DESCRIPTORS };
 
 static struct {
     struct by_daemon daemon;
     int fds[DESCRIPTORS]; /* what the calls return for them */
-    int refuses;          /* epoll refuses this descriptor */
+    int refuses;          /* epoll refuses this descriptor, or NONE */
     struct by_watcher *watchers[DESCRIPTORS];
     int turns[8][4]; /* the ready descriptors of each turn, 0: the end; after the last turn it ends */
     unsigned turn, last;
@@ -68,7 +68,7 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
         errno = fd < 0 ? EBADF : EPERM;
         return -1;
     }
-    assert_true(fd > EPOLL && fd < DESCRIPTORS);
+    assert_true(fd < DESCRIPTORS);
     rig.watchers[fd] = operation == EPOLL_CTL_DEL ? NULL : event->data.ptr;
     record("%s %d %s\n",
            operation == EPOLL_CTL_ADD   ? "add"
@@ -106,7 +106,7 @@ int __wrap_timerfd_create(int clock, int flags)
 
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value, struct itimerspec *old)
 {
-    assert_true(fd == TIMER && flags == 0 && old == NULL);
+    assert_true(fd == rig.fds[TIMER] && flags == 0 && old == NULL);
     rig.period = *value;
     return 0;
 }
@@ -209,6 +209,7 @@ static void open_daemon(void)
 {
     memset(&rig, 0, sizeof(rig));
     record_clear();
+    rig.refuses = NONE;
     rig.daemon.epoll = EPOLL;
     rig.daemon.reduce = reduce;
     rig.daemon.options.heartbeat_ms = 100;
@@ -272,7 +273,7 @@ static void descriptors_are_added_changed_and_removed(void **state)
     rig.refuses = OWN;
     assert_int_equal(by_daemon_watch(&rig.daemon, &own, EPOLLIN), BY_EIO);
     assert_int_equal(by_daemon_rewatch(&rig.daemon, &own, EPOLLIN), BY_EIO);
-    rig.refuses = 0;
+    rig.refuses = NONE;
     rig.daemon.ready = ready;
     rig.daemon.ready_count = 2; /* the third is of an earlier turn */
     by_daemon_unwatch(&rig.daemon, &own);
@@ -304,9 +305,21 @@ static void a_descriptor_that_cannot_be_watched_ends_it(void **state)
     rig.fds[LOST] = -1; /* without a shared store there is none */
     rig.daemon = (struct by_daemon){.epoll = EPOLL, .reduce = reduce};
     record_clear();
-    rig.refuses = 0;
+    rig.refuses = NONE;
     by_daemon_run(&rig.daemon);
     record_expect(ADDED REMOVED);
+}
+
+/* A program that was started without a standard input gets its number. */
+static void descriptor_zero_is_one(void **state)
+{
+    (void)state;
+    open_daemon();
+    rig.fds[TIMER] = 0;
+    by_daemon_run(&rig.daemon);
+    record_expect(
+        "add 101 in\nadd 0 in\nadd 103 in\nremove 101 \nremove 0 \nclose 0\nremove 103 \nclose 103\n");
+    assert_int_equal(rig.period.it_value.tv_nsec, 100000000);
 }
 
 static void the_timer_has_the_period_of_a_heartbeat(void **state)
@@ -423,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_daemon_that_no_longer_leads_retires),
         cmocka_unit_test(descriptors_are_added_changed_and_removed),
         cmocka_unit_test(a_descriptor_that_cannot_be_watched_ends_it),
+        cmocka_unit_test(descriptor_zero_is_one),
         cmocka_unit_test(the_timer_has_the_period_of_a_heartbeat),
         cmocka_unit_test(each_turn_has_its_time),
         cmocka_unit_test(a_timer_that_is_read_already_is_no_heartbeat),
