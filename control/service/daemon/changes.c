@@ -336,6 +336,7 @@ static void run_push(struct by_task *task)
 
     change->settled = true;
     change->begun = false;
+    change->push_seconds = 0; /* that of an earlier push of the change is counted */
     change->late = !alone && by_state_may_follow(change->state, change);
     if (change->late)
         record.write = write_push;

@@ -164,7 +164,7 @@ daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=gethostname,
 TESTS += daemon-changes
 daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
 daemon-changes_LIBS   := control offload
-daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp
+daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=clock_gettime
 TESTS += daemon-fabric
 daemon-fabric_SRC    := tests/unit/control/service/daemon/test_fabric.c tests/unit/control/tables/bench.c
 daemon-fabric_LIBS   := daemon control secure offload

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -33,6 +34,17 @@ void by_work_do(struct by_daemon_work *work, struct by_task *task)
     assert_ptr_equal(work, &steps);
     assert_null(steps.task);
     steps.task = task;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    uint64_t quarters = 401 + 6 * steps.readings++;
+
+    assert_int_equal(clock, CLOCK_MONOTONIC);
+    *now = (struct timespec){.tv_sec = (time_t)(quarters / 4), .tv_nsec = (long)(quarters % 4) * 250000000};
+    return 0;
 }
 
 int by_work_stop_fd(const struct by_daemon_work *work)

@@ -408,6 +408,49 @@ static void a_job_that_has_no_tables_keeps_its_old_ones(void **state)
     steps_close(change);
 }
 
+static void the_times_of_plans_and_pushes_are_summed_up(void **state)
+{
+    struct by_change *change;
+
+    (void)state;
+    steps_open();
+    by_change_free(steps_plan(false));
+    assert_true(steps.daemon.counts.plan_seconds == 1.5);
+    change = steps_plan(false);
+    assert_true(steps.daemon.counts.plan_seconds == 3);
+    steps_push(change);
+    assert_true(steps.daemon.counts.push_seconds == 1.5);
+    steps.begin_error = BY_EIO; /* nothing is recorded: its time does not count, nor that of before again */
+    for (unsigned i = 0; i < 3; i++)
+        steps.switches[i].hello.table_hash = 1;
+    steps_push(change);
+    assert_true(steps.daemon.counts.push_seconds == 1.5);
+    steps.begin_error = 0;
+    steps_push(change);
+    assert_true(steps.daemon.counts.push_seconds == 3 && steps.daemon.counts.plan_seconds == 3);
+    steps_close(change);
+}
+
+static void switches_have_the_limits_of_their_last_answer(void **state)
+{
+    struct by_change *change;
+
+    (void)state;
+    steps_open();
+    steps.daemon.options.access.keys = "/keys";
+    change = by_change_new(&steps.daemon);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct by_admit_limits *limits = &change->limits[X0 + i];
+
+        assert_true(limits->ports == 11 + i && limits->slots == 10 + i && limits->entries == 12 + i &&
+                    limits->payload_max == 13 + i && limits->shares == 14 + i);
+    }
+    assert_int_equal(change->limits[H0].slots, 0);
+    assert_true(change->access.election_id == 66 && change->lower.mtu == 1500);
+    assert_string_equal(change->access.keys, "/keys");
+    steps_close(change);
+}
+
 static bool is_stopped(const struct by_change *change)
 {
     eventfd_t count;
@@ -455,6 +498,8 @@ int main(void)
         cmocka_unit_test(a_repair_is_recorded_after_its_push),
         cmocka_unit_test(what_was_pushed_becomes_the_tables_of_jobs_and_switches),
         cmocka_unit_test(a_job_that_has_no_tables_keeps_its_old_ones),
+        cmocka_unit_test(the_times_of_plans_and_pushes_are_summed_up),
+        cmocka_unit_test(switches_have_the_limits_of_their_last_answer),
         cmocka_unit_test(a_plan_gives_way_and_a_push_does_not),
     };
 
