@@ -458,6 +458,21 @@ static void a_creation_that_fails_is_tried_again(void **state)
     close_rig("join\nrevoke 41\n");
 }
 
+static void a_lease_that_was_not_granted_is_not_given_back(void **state)
+{
+    struct by_problem problem;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        open_rig();
+        rig.grant_error = i == 0 ? BY_EIO : 0;
+        rig.granted = 0;
+        rig.last = 1;
+        assert_int_equal(await(&problem), BY_EABORTED);
+        close_rig("");
+    }
+}
+
 static void a_leader_renews_its_lease_until_it_ends(void **state)
 {
     (void)state;
@@ -558,6 +573,7 @@ int main(void)
         cmocka_unit_test(an_etcd_that_does_not_answer_is_told_once),
         cmocka_unit_test(members_of_two_clusters_end_the_wait),
         cmocka_unit_test(a_creation_that_fails_is_tried_again),
+        cmocka_unit_test(a_lease_that_was_not_granted_is_not_given_back),
         cmocka_unit_test(a_leader_renews_its_lease_until_it_ends),
         cmocka_unit_test(a_leader_goes_on_while_etcd_does_not_answer),
         cmocka_unit_test(an_expired_lease_is_the_end_of_the_lead),

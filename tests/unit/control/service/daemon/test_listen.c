@@ -156,6 +156,11 @@ static void addresses_are_of_this_machine_alone_or_of_all(void **state)
     assert_false(loopback);
     assert_int_equal(at(fd).sin_addr.s_addr, htonl(INADDR_ANY));
     close(fd);
+    loopback = true;
+    fd = by_listen_tcp(":0", &loopback); /* every address, of either protocol */
+    check_flags(fd);
+    assert_false(loopback);
+    close(fd);
 }
 
 static void what_is_no_address_is_refused(void **state)

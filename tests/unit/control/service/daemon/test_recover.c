@@ -62,6 +62,21 @@ static void the_wait_for_a_path_does_not_count_time_in_which_the_controller_stoo
     by_recover_close(world.recover);
 }
 
+static void a_job_that_has_a_path_does_not_wait_while_the_controller_stands_still(void **state)
+{
+    (void)state;
+    world_open(3);
+    world_seconds(5);
+    by_recover_stood(world.recover, 1);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
+    world_rounds(100); /* the wait begins now */
+    assert_int_equal(world.fails, 0);
+    world_rounds(90);
+    assert_int_equal(world.fails, JOBS * RANKS);
+    by_recover_close(world.recover);
+}
+
 /* It removes jobs from the switches, and other changes wait for it. */
 static void a_push_that_failed_is_tried_again_also_when_no_job_has_a_path(void **state)
 {
@@ -345,6 +360,7 @@ int main(void)
         cmocka_unit_test(one_fault_or_renewal_is_one_attempt),
         cmocka_unit_test(without_a_path_the_ranks_are_told_the_cut),
         cmocka_unit_test(the_wait_for_a_path_does_not_count_time_in_which_the_controller_stood_still),
+        cmocka_unit_test(a_job_that_has_a_path_does_not_wait_while_the_controller_stands_still),
         cmocka_unit_test(a_push_that_failed_is_tried_again_also_when_no_job_has_a_path),
         cmocka_unit_test(a_job_without_a_path_is_told_its_own_cause),
         cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),

@@ -183,14 +183,14 @@ static void time_in_which_it_stood_still_counts_for_no_limit(void **state)
     drive_tick(1);
     assert_non_null(strstr(recorded, "FAIL 3.0 ")); /* after 1.5 s */
     record_clear();
-    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 7, 1, 0, 0);
+    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 7, 0, 0, 0);
     drive_tick(499);
     drive_tick(500); /* five heartbeats without an event */
     drive_tick(499);
     drive_tick(499);
     record_expect("");
     drive_tick(4);
-    assert_non_null(strstr(recorded, "FAIL 7.0 "));
+    assert_non_null(strstr(recorded, "FAIL 7.1 "));
     drive_close();
 }
 

@@ -148,6 +148,28 @@ static void a_late_record_counts_when_it_is_committed(void **state)
     }
 }
 
+static void a_late_record_reserves_generations_of_each_job(void **state)
+{
+    struct by_problem problem = {0};
+    struct store_change made;
+
+    (void)state;
+    store_open();
+    for (unsigned i = 0; i < 3; i++)
+        store_push(i, 5 + i);
+    store_change(&made, 8);
+    for (unsigned i = 0; i < 3; i++)
+        store_add(&made, i, true);
+    assert_int_equal(by_state_write(store.state, &made.change, &problem), 0);
+    by_state_commit(store.state);
+    for (unsigned i = 0; i < 3; i++) {
+        made.jobs[i].gen = 18;
+        store_take(&made.jobs[i], true);
+    }
+    assert_true(by_state_may_follow(store.state, &made.change));
+    store_close();
+}
+
 static void a_late_record_is_committed_at_the_end(void **state)
 {
     struct by_problem problem = {0};
@@ -328,6 +350,7 @@ int main(void)
         cmocka_unit_test(generations_are_recorded_in_advance),
         cmocka_unit_test(only_repairs_within_the_recorded_generations_are_recorded_late),
         cmocka_unit_test(a_late_record_counts_when_it_is_committed),
+        cmocka_unit_test(a_late_record_reserves_generations_of_each_job),
         cmocka_unit_test(a_late_record_is_committed_at_the_end),
         cmocka_unit_test(the_election_id_is_of_the_last_run),
         cmocka_unit_test(a_store_is_opened_only_as_it_was_made),
