@@ -226,7 +226,23 @@ TESTS += daemon-work
 daemon-work_SRC    := tests/unit/control/service/daemon/test_work.c control/service/daemon/work.c
 daemon-work_LIBS   := offload
 daemon-work_LDLIBS := -lcmocka -lpthread
+TESTS += daemon-parts
+daemon-parts_SRC    := tests/unit/control/service/daemon/test_parts.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/daemon.c
+daemon-parts_LIBS   := daemon control secure offload
+daemon-parts_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=clock_gettime,--wrap=sem_clockwait,--wrap=_exit,--wrap=by_topology_read,--wrap=by_topology_free,--wrap=by_site_read,--wrap=by_lower_mtu_least
+TESTS += daemon-apart-calls
+daemon-apart-calls_SRC    := tests/unit/control/service/daemon/test_apart_calls.c tests/unit/control/service/daemon/record.c control/service/daemon/apart.c
+daemon-apart-calls_LIBS   := control offload
+daemon-apart-calls_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=pipe2,--wrap=fork,--wrap=clock_gettime,--wrap=poll,--wrap=read,--wrap=kill,--wrap=waitpid
 # The store alone.
+TESTS += daemon-state-errors
+daemon-state-errors_SRC    := tests/unit/control/service/daemon/test_state_errors.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c control/service/daemon/state.c control/service/daemon/state_jobs.c control/service/daemon/state_folder.c
+daemon-state-errors_LIBS   := daemon control secure offload
+daemon-state-errors_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=sqlite3_step,--wrap=sqlite3_prepare_v2,--wrap=sqlite3_exec
+TESTS += daemon-state-folder
+daemon-state-folder_SRC    := tests/unit/control/service/daemon/test_state_folder.c tests/unit/control/service/daemon/record.c control/service/daemon/state_folder.c
+daemon-state-folder_LIBS   := control offload
+daemon-state-folder_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=chmod,--wrap=fchmod,--wrap=stat,--wrap=flock,--wrap=nanosleep,--wrap=geteuid
 TESTS += daemon-state daemon-state-late
 daemon-state_SRC         := tests/unit/control/service/daemon/test_state.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c
 daemon-state_LIBS        := daemon control secure offload
