@@ -71,6 +71,7 @@ static void a_job_without_a_path_reads_what_is_lost_between_which_ranks(void **s
         {1 << S0, 0, "h0 and h2", "switch s0 is"},
         {1 << S0 | 1 << L1, 0, "h0 and h2", "switch l1, switch s0 are"},
         {1 << L0, 0, "h0 and h1 and others", "switch l0 is"},
+        {0, 1 << H0_L0, "h0 and h1 and others", "link h0 - l0 is"},
         {0, 1 << L0_S0, "h0 and h2", "link l0 - s0 is"},
         {0, 1 << L1_S0, "h0 and h2", "link l1 - s0 is"},
         {0, 1 << L0_S0 | 1 << L1_S0, "h0 and h2", "link l0 - s0 is"}, /* the other one is behind it */
@@ -132,6 +133,17 @@ static void many_losses_are_named_as_far_as_the_text_has_room(void **state)
     assert_non_null(strstr(problem.text,
                            "switch x0, switch x1, switch x2, switch x3, switch x4, switch x5, switch "
                            "x6, switch x7, switch x8, switch x9, switch y0, switch y1 are lost; "));
+    by_fabric_loss_free(&all);
+    by_topology_free(many);
+    many = bench_topology("h0 h1 h2 h3 h4 h5 h6 h7 h8 h9 x*",
+                          "h0-x h1-x h2-x h3-x h4-x h5-x h6-x h7-x h8-x h9-x");
+    by_fabric_loss_init(&all, many);
+    for (uint32_t l = 0; l < many->link_count; l++)
+        all.links[l] = l != 0;
+    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
+    assert_non_null(strstr(problem.text,
+                           "between h0 and h1 and others: link h1 - x, link h2 - x, link h3 - x, "
+                           "link h4 - x, link h5 - x, link h6 - x, link h7 - x are lost; "));
     by_fabric_loss_free(&all);
     by_topology_free(many);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -282,6 +283,26 @@ static void the_last_host_that_leaves_a_job_is_told(void **state)
     record_expect("died 3.0\n");
 }
 
+/* A process that makes plans has the descriptors of this one until it closes them. */
+static void a_connection_that_has_ended_is_not_watched_while_another_process_has_it(void **state)
+{
+    struct by_watcher *watcher;
+    struct epoll_event event;
+    int fd, copy;
+
+    (void)state;
+    members_job("3=allreduce");
+    fd = enter("h0", 3);
+    copy = dup(members_daemon()->members->peers->watcher.fd);
+    close(fd);
+    assert_int_equal(epoll_wait(members_daemon()->epoll, &event, 1, 1000), 1);
+    watcher = event.data.ptr;
+    watcher->ready(members_daemon(), watcher, event.events);
+    record_expect("came 3.0\ndied 3.0\n");
+    assert_int_equal(epoll_wait(members_daemon()->epoll, &event, 1, 0), 0);
+    close(copy);
+}
+
 /* Sends a message to rank 0. */
 static void hear(const uint8_t *data, uint32_t bytes)
 {
@@ -366,6 +387,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_request_may_be_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_request_names_its_host_and_comes_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_last_host_that_leaves_a_job_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_connection_that_has_ended_is_not_watched_while_another_process_has_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_host_may_have_so_many_bytes_queued, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_hosts_may_have_so_many_bytes_queued, set_up, tear_down),
     };
