@@ -104,6 +104,30 @@ static void each_switch_has_an_address(void **state)
            LIST(file, "--to", "x0=unix:a", "--sockets", longest)); /* --to precedes it */
 }
 
+/* The site's address is for switches without --to and --sockets. */
+static void a_site_may_have_the_addresses(void **state)
+{
+    static const char form[] =
+        "{\"format\": \"banyan-site-1\", \"nodes\": [{\"name\": \"x0\", \"control\": \"tcp:a:1\"}, "
+        "{\"name\": \"x01\", \"control\": \"%s\"}]}";
+    char text[400], site[120];
+
+    (void)state;
+    snprintf(site, sizeof(site), "%s/site.json", folder);
+    for (unsigned right = 0; right < 2; right++) {
+        FILE *stream = fopen(site, "w");
+
+        assert_non_null(stream);
+        fprintf(stream, form, right ? "unix:b" : "nowhere");
+        fclose(stream);
+        snprintf(text, sizeof(text), "banyand: %s: switch x01: nowhere: not an address: ", site);
+        begins(2, right ? "banyand: --job: " : text, LIST(file, "--site", site, "--job", "wrong"));
+        begins(2, "banyand: --job: ", LIST(file, "--site", site, "--to", "x01=unix:c", "--job", "wrong"));
+        begins(2, "banyand: --job: ", LIST(file, "--site", site, "--sockets", "/run", "--job", "wrong"));
+    }
+    unlink(site);
+}
+
 /* A longer name that begins with that of a switch is another one. */
 static void a_switch_may_have_a_name_of_the_greatest_length(void **state)
 {
@@ -161,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_switch_has_an_address, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_site_may_have_the_addresses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_switch_may_have_a_name_of_the_greatest_length, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_read_is_named_with_the_place, set_up,
                                         tear_down),

@@ -115,6 +115,33 @@ static void four_samples_must_span_the_window(void **state)
     assert_false(lost_back(50, 10, 4));
 }
 
+/* End 0 sends 100 frames between two samples, of which end 1 receives none from 1000 to 1180 ms. */
+static bool lost_between(uint64_t first_ms, uint64_t last_ms)
+{
+    struct by_blackhole_found found;
+    bool result;
+
+    open_at(100);
+    take(0, 0, first_ms, 10, 70);
+    take(0, 0, last_ms, 110, 70);
+    for (unsigned i = 0; i < 4; i++)
+        take(0, 1, 1000 + 60 * i, 90, 50);
+    result = find(1, &found);
+    by_blackhole_close(blackhole);
+    return result;
+}
+
+static void frames_count_that_had_time_to_arrive(void **state)
+{
+    const uint64_t until_ms = 1180 - BY_BLACKHOLE_TRANSIT_MS;
+
+    (void)state;
+    assert_true(lost_between(1000, until_ms));
+    assert_false(lost_between(999, until_ms)); /* they may have arrived before */
+    assert_false(lost_between(1000, until_ms + 1));
+    assert_false(lost_between(until_ms, until_ms)); /* in no time */
+}
+
 static void a_gap_or_a_restart_begins_anew(void **state)
 {
     struct by_blackhole_found found;
@@ -315,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_frames_in_450_ms_or_six_before_are_enough),
         cmocka_unit_test(four_samples_must_span_the_window),
+        cmocka_unit_test(frames_count_that_had_time_to_arrive),
         cmocka_unit_test(a_gap_or_a_restart_begins_anew),
         cmocka_unit_test(what_is_forgotten_is_judged_anew),
         cmocka_unit_test(a_switch_that_sends_nothing_took_frames_on_two_links),
