@@ -57,6 +57,26 @@ static void what_swallows_packets_is_let_in_again_later_each_time(void **state)
     by_recover_close(world.recover);
 }
 
+/* It has been up during the hold: after a plan that was made at the end of the hold, it does not
+ * wait any more. */
+static void what_is_held_while_plans_are_made_is_used_after_them(void **state)
+{
+    const bool *lost;
+
+    (void)state;
+    world_open(11);
+    lost = by_recover_lost_links(world.recover);
+    world_swallows(true, 0);
+    world_rounds(475); /* half a second before its end */
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
+    world.plan_in = 150;
+    world_rounds(149);
+    assert_true(lost[0]);
+    world_rounds(45);
+    assert_false(lost[0]);
+    by_recover_close(world.recover);
+}
+
 static void what_is_held_and_down_comes_back_when_both_are_over(void **state)
 {
     const bool *lost;
@@ -220,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_back_is_used_after_a_while),
         cmocka_unit_test(what_swallows_packets_is_let_in_again_later_each_time),
+        cmocka_unit_test(what_is_held_while_plans_are_made_is_used_after_them),
         cmocka_unit_test(what_is_held_and_down_comes_back_when_both_are_over),
         cmocka_unit_test(without_another_way_what_swallows_is_tried_once_before_the_cut_is_told),
         cmocka_unit_test(a_trial_in_vain_does_not_put_the_end_off),

@@ -70,6 +70,28 @@ static void generations_are_recorded_in_advance(void **state)
     store_close();
 }
 
+static void generations_of_each_job_are_recorded_in_advance(void **state)
+{
+    struct store_change made;
+
+    (void)state;
+    store_open();
+    for (unsigned i = 0; i < 3; i++)
+        store_push(i, 5 + i);
+    store_change(&made, 8);
+    for (unsigned i = 0; i < 3; i++)
+        store_add(&made, i, true)->gen = 18;
+    for (unsigned i = 0; i < 2; i++) { /* the second time they are within what is recorded */
+        assert_int_equal(reserve(&made), 0);
+        store_has_jobs("1 generation 1 last 34, 2 generation 1 last 34, 3 generation 1 last 34");
+        for (unsigned k = 0; k < 3; k++)
+            made.jobs[k].gen = 20;
+    }
+    for (unsigned i = 0; i < 3; i++)
+        store_take(&made.jobs[i], false);
+    store_close();
+}
+
 static void only_repairs_within_the_recorded_generations_are_recorded_late(void **state)
 {
     struct store_change made;
@@ -348,6 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generations_are_recorded_in_advance),
+        cmocka_unit_test(generations_of_each_job_are_recorded_in_advance),
         cmocka_unit_test(only_repairs_within_the_recorded_generations_are_recorded_late),
         cmocka_unit_test(a_late_record_counts_when_it_is_committed),
         cmocka_unit_test(a_late_record_reserves_generations_of_each_job),
