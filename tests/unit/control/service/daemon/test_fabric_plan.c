@@ -347,7 +347,7 @@ static void lowered_trees_are_measured(void **state)
 {
     static const char *const trees[] = {"1 s0: s0>x0>y0>h0 s0>x1>h1", NULL};
     struct by_topology *topology =
-        bench_topology("h0 h1 s0* x0 y0 x1 z0*", "h0-y0 y0-x0 x0-s0 h1-x1 x1-s0 x0-x1 s0-z0");
+        bench_topology("s0* h0 h1 x0 y0 x1 z0*", "h0-y0 y0-x0 x0-s0 h1-x1 x1-s0 x0-x1 s0-z0");
     struct by_plan *made = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
     struct by_job_tables tables = {.gen = 3, .plan_count = 1, .plans = &made};
     struct by_lower_options options = {.window = 64};
@@ -367,14 +367,14 @@ static void lowered_trees_are_measured(void **state)
         assert_int_equal(tables.need[n].slots, need.slots);
         assert_int_equal(tables.slot_base[n], 0);
     }
-    assert_true(tables.need[2].entries > 0 && tables.need[6].entries == 0);
+    assert_true(tables.need[0].entries > 0 && tables.need[6].entries == 0);
     assert_int_equal(tables.window, 64);
     slots = tables.slot_base;
-    slots[2] = 5;
+    slots[0] = 5;
     tables.window = 32;
     options.slots = 1; /* admission checks each switch */
     assert_int_equal(by_fabric_lower(topology, 9, &options, &tables, &problem), 0);
-    assert_true(tables.window == 32 && tables.slot_base == slots && slots[2] == 5);
+    assert_true(tables.window == 32 && tables.slot_base == slots && slots[0] == 5);
     tables.window = 0; /* the largest one that fits */
     assert_int_equal(by_fabric_lower(topology, 9, &options, &tables, &problem), 0);
     assert_int_equal(tables.window, 1);

@@ -465,6 +465,19 @@ static void what_was_down_before_it_led_is_known_to_it(void **state)
     drive_close();
 }
 
+static void events_of_other_parts_are_none_of_recovery(void **state)
+{
+    (void)state;
+    drive_open();
+    drive.switches[1].state = BY_SWITCH_DOWN;
+    drive_event((struct by_daemon_event){.kind = BY_EVENT_COUNTED});
+    drive_event((struct by_daemon_event){.kind = BY_EVENT_ANSWERED});
+    record_expect("");
+    drive_event((struct by_daemon_event){.kind = BY_EVENT_PUSHED});
+    record_expect("switch x1 does not answer: no job uses it\n");
+    drive_close();
+}
+
 static void a_job_that_had_failed_is_planned_at_once(void **state)
 {
     (void)state;
@@ -502,6 +515,7 @@ int main(void)
         cmocka_unit_test(a_job_that_ends_is_told_to_its_ranks_and_its_place_is_used_again),
         cmocka_unit_test(a_job_whose_keys_are_old_gets_another_generation),
         cmocka_unit_test(what_was_down_before_it_led_is_known_to_it),
+        cmocka_unit_test(events_of_other_parts_are_none_of_recovery),
         cmocka_unit_test(a_job_that_had_failed_is_planned_at_once),
     };
 
