@@ -198,12 +198,14 @@ static const struct by_apart limited = {.limit_ms = 2500, .stop_fd = STOP, .yiel
 static void give(uint8_t *memory, int error, const char *text, const char *result)
 {
     struct apart_calls_head head = {.error = error};
+    size_t bytes = strlen(result);
 
     snprintf(head.problem.text, sizeof(head.problem.text), "%s", text);
     memcpy(memory, &head, sizeof(head));
-    memcpy(memory + sizeof(head), result, strlen(result));
+    for (size_t i = 0; i < bytes; i++)
+        memory[sizeof(head) + i] = (uint8_t)result[i];
     rig.data = memory;
-    rig.size = sizeof(head) + strlen(result);
+    rig.size = sizeof(head) + bytes;
     rig.at = 0;
 }
 
