@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The planner's benchmark, for allgather on one core.
-#   planner.sh BUILD [promised|classes|suite|routes|replan|growth [SVG]]
+#   planner.sh BUILD [promised|classes|large|suite|routes|replan|growth [SVG]]
 #              growth draws the picture SVG (default BUILD/../planner-growth.svg)
 # "all" is the whole command, from reading the fabric's JSON to a plan that the independent verifier
 # has reported as OPTIMAL in memory: wall time, and processor time. Promises apply to processor
@@ -141,6 +141,16 @@ promised() {
     row leafspine-mixed 0 leafspine --leaves 32 --spines 32 --hosts 32 --capable leaf
 }
 
+large() {
+    echo "# hosts without switches, and irregular fabrics: 4,096 hosts in 10 s, 8,192 on a random regular graph in 20 s"
+    heading fabric
+    row hypercube-4096 10000 hypercube --dimensions 12
+    row torus-4096 10000 torus --sizes 64x64
+    row dragonfly-4160 10000 dragonfly --groups 65 --routers 16 --hosts 4 --capable none
+    row fattree-3456 10000 fattree --ports 24 --capable none
+    row regular-8192 20000 regular --hosts 8192 --degree 8
+}
+
 suite() {
     echo "# the hard suite (tests/bench/hard-suite): each in 10 s, half of them in 1 s"
     heading fabric
@@ -247,12 +257,13 @@ ROWS
 
 case $part in
 classes) classes ;;
+large) large ;;
 routes) routes ;;
 replan) replan ;;
 promised) promised ;;
 suite) suite ;;
 growth | '')
-    [ -n "$part" ] || { promised; echo; classes; echo; suite; echo; routes; echo; replan; echo; }
+    [ -n "$part" ] || { promised; echo; classes; echo; large; echo; suite; echo; routes; echo; replan; echo; }
     growth "DGX A100" a100 boxes 8 none
     growth MI250 mi250 boxes 4 none
     growth "A100, switches multicast" a100 boxes 8 all

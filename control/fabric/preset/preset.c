@@ -125,7 +125,7 @@ static const struct by_preset presets[] = {
     {"regular",
      "hosts with an equal number of random links, no switch",
      "all",
-     {HOSTS("8", 4096), COUNT("degree", "4", 256, "links of each host"),
+     {HOSTS("8", 65536), COUNT("degree", "4", 256, "links of each host"),
       BANDWIDTH("bandwidth", "10", "of each link"), COUNT("seed", "1", INT64_MAX, "of the random choices")},
      by_preset_regular},
     {"random",
