@@ -57,14 +57,15 @@ static void group_add(struct by_endpoint *endpoint, uint32_t index, uint32_t lan
 
 void by_share_init(struct by_endpoint *endpoint)
 {
-    uint64_t before;
+    struct by_ep_lane *first;
 
     while (endpoint->first + 1 < endpoint->lane_count &&
            !(endpoint->lanes[endpoint->first].collectives & 1u << BY_COLLECTIVE_ALLREDUCE))
         endpoint->first++;
     if (!(endpoint->lanes[endpoint->first].collectives & 1u << BY_COLLECTIVE_ALLREDUCE))
         endpoint->first = 0;
-    group_add(endpoint, BY_GROUP_SHORT, endpoint->first, &before);
+    first = &endpoint->lanes[endpoint->first];
+    group_add(endpoint, BY_GROUP_SHORT, endpoint->first, &first->before[BY_GROUP_SHORT]);
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         struct by_ep_lane *lane = &endpoint->lanes[l];
 

@@ -151,8 +151,8 @@ struct by_ep_lane {
     struct by_hop_keys keys; /* shared with the parent in a keyed job */
     uint32_t mask;           /* window - 1 */
     uint32_t hop_first, hop_end;    /* range of this tree's records in HOP */
-    uint64_t before[BY_GROUP_RANK]; /* shares of the preceding lanes: allreduce, barrier, none, the four
-                                       rooted collectives */
+    uint64_t before[BY_GROUP_RANK]; /* shares of the preceding lanes: allreduce, barrier, short calls, the
+                                       four rooted collectives */
     uint32_t start;                 /* the session's first chunk, */
     uint8_t starts;                 /* from which on two windows claim banks of older sessions (START) */
     /* the window */
