@@ -131,6 +131,31 @@ left() {
     fi
 }
 
+# beside openmpi|mpich WHAT WORD...: runs a program over banyan and without it. Passes if both succeed
+# and the results are alike; the caller defines results_of FILE, which prints those in a program's
+# output, alike FILE FILE, and summary_of FILE FILE: what is printed of both outputs.
+beside() {
+    local mpi=$1 what=$2 over without counts
+    shift 2
+    run "$mpi" "$@"
+    over=$?
+    mv "$dir/run.out" "$dir/over.out"
+    counts=$(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/over.out")
+    # without banyan: the same launcher, hosts and network
+    launch "$mpi" "$@"
+    without=$?
+    results_of "$dir/over.out" >"$dir/over.results"
+    results_of "$dir/run.out" >"$dir/without.results"
+    if [ $over -eq 0 ] && [ $without -eq 0 ] && [ -s "$dir/over.results" ] && alike "$dir/over.results" "$dir/without.results"; then
+        pass "$what, $ranks ranks: $(grep -c . "$dir/over.results") lines of results, $(summary_of "$dir/over.out" "$dir/run.out"): $counts"
+    elif [ $without -ne 0 ]; then
+        echo "  note: $what, $ranks ranks: status $without without banyan, and $over over it: $counts"
+    else
+        { echo "(status $over over banyan, and $without without it)"; diff "$dir/over.results" "$dir/without.results"; } >>"$dir/over.out"
+        fail "$what, $ranks ranks" "$dir/over.out"
+    fi
+}
+
 # ScaLAPACK as Debian packages it for both MPIs: its test of orthogonal factorisations, on a grid of
 # 2 x 2. mpi-scalapack.sh runs its other tests.
 scalapack() { # openmpi|mpich

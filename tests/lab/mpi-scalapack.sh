@@ -22,6 +22,8 @@ results_of() { # FILE
     grep -aE '[0-9]+ +tests' "$1" | tr -s ' ' | sort
     grep -aoE '\b(PASSED|FAILED|passed|failed|BYPASSED)\b' "$1" | sort | uniq -c
 }
+alike() { cmp -s "$1" "$2"; }
+summary_of() { grep -aoE '[0-9]+ tests completed and passed' "$1" | head -n 1; }
 
 fabric_up --controller || { fail "a lab with banyand and a network beside it" "$dir/up.out"; finish; }
 cp -L "$folder/openmpi-tests/"*.dat "$dir" || { fail "the input of the tests"; finish; }
@@ -31,23 +33,7 @@ sed -i -e 's/^4\(.*number of problem\)/2\1/' -e "s/^[34]\(.*number of N[BR].*'s\
 sed -i -e 's/^3\(.*number of problem\)/2\1/' -e "s/^2\(.*number of N[BR].*'s\)/1\1/i" "$dir/LS.dat"
 for mpi in ${MPIS:-openmpi mpich}; do
     for program in "${programs[@]}"; do
-        run "$mpi" -wdir "$dir" "$folder/$mpi-tests/$program"
-        over=$?
-        mv "$dir/run.out" "$dir/over.out"
-        counts=$(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/over.out")
-        # without banyan: the same launcher, hosts and network
-        launch "$mpi" -wdir "$dir" "$folder/$mpi-tests/$program"
-        without=$?
-        results_of "$dir/over.out" >"$dir/over.results"
-        results_of "$dir/run.out" >"$dir/without.results"
-        if [ $over -eq 0 ] && [ $without -eq 0 ] && [ -s "$dir/over.results" ] && cmp -s "$dir/over.results" "$dir/without.results"; then
-            pass "$mpi, $program, $ranks ranks: $(grep -c . "$dir/over.results") lines of results, $(grep -aoE '[0-9]+ tests completed and passed' "$dir/over.results" | head -n 1): $counts"
-        elif [ $without -ne 0 ]; then
-            echo "  note: $mpi, $program, $ranks ranks: status $without without banyan, and $over over it: $counts"
-        else
-            { echo "(status $over over banyan, and $without without it)"; diff "$dir/over.results" "$dir/without.results"; } >>"$dir/over.out"
-            fail "$mpi, $program, $ranks ranks" "$dir/over.out"
-        fi
+        beside "$mpi" "$mpi, $program" -wdir "$dir" "$folder/$mpi-tests/$program"
     done
 done
 finish
