@@ -70,17 +70,6 @@ void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...
     fail_msg("ends with %d: %s", status, format);
 }
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 void by_news_tell(struct by_news *news, enum by_news_grade grade, const char *format, ...)
 {
     char text[600];

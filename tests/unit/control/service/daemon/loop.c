@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,6 +20,7 @@
 #include "tests/unit/control/tables/bench.h"
 
 static struct by_daemon *daemon_of_test;
+static char folder[64], address[96]; /* of members_serve */
 
 static void ignore(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
@@ -55,6 +59,35 @@ void members_close(void)
     by_topology_free(daemon_of_test->topology);
     free(daemon_of_test);
     daemon_of_test = NULL;
+}
+
+int members_serve(void (*reduce)(struct by_daemon *daemon, const struct by_daemon_event *event))
+{
+    int error;
+
+    snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(address, sizeof(address), "unix:%s/members", folder);
+    error = members_open(&(struct by_daemon_options){.member_count = 1, .members = {address}});
+    daemon_of_test->reduce = reduce;
+    return error;
+}
+
+int members_stop(void)
+{
+    members_close();
+    return rmdir(folder);
+}
+
+int members_join(void)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(to.sun_path, sizeof(to.sun_path), "%s", address + strlen("unix:"));
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    members_turn();
+    return fd;
 }
 
 struct by_job *members_job(const char *text)

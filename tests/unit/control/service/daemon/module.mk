@@ -71,18 +71,18 @@ daemon-http_LDLIBS  := $(DAEMON_LDLIBS)
 # The server of hosts; over TLS with the client of libbanyan.
 TESTS += daemon-members daemon-members-tls
 MEMBERS_RIG := tests/unit/control/service/daemon/loop.c tests/unit/control/tables/bench.c
-daemon-members_SRC        := tests/unit/control/service/daemon/test_members.c $(MEMBERS_RIG)
+daemon-members_SRC        := tests/unit/control/service/daemon/test_members.c tests/unit/control/service/daemon/printed.c $(MEMBERS_RIG)
 daemon-members_LIBS       := $(banyand_LIBS)
 daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS)
 daemon-members-tls_SRC    := tests/unit/control/service/daemon/test_members_tls.c tests/unit/firmware/secure/keys.c host-driver/line.c $(MEMBERS_RIG)
 daemon-members-tls_LIBS   := $(banyand_LIBS)
 daemon-members-tls_LDLIBS  = -lcmocka $(banyand_LDLIBS)
 TESTS += daemon-members-frames
-daemon-members-frames_SRC    := tests/unit/control/service/daemon/test_members_frames.c $(MEMBERS_RIG)
+daemon-members-frames_SRC    := tests/unit/control/service/daemon/test_members_frames.c tests/unit/control/service/daemon/printed.c $(MEMBERS_RIG)
 daemon-members-frames_LIBS   := $(banyand_LIBS)
 daemon-members-frames_LDLIBS  = -lcmocka $(banyand_LDLIBS)
 TESTS += daemon-members-groups
-daemon-members-groups_SRC    := tests/unit/control/service/daemon/test_members_groups.c tests/unit/control/service/daemon/record.c $(MEMBERS_RIG)
+daemon-members-groups_SRC    := tests/unit/control/service/daemon/test_members_groups.c tests/unit/control/service/daemon/printed.c tests/unit/control/service/daemon/record.c $(MEMBERS_RIG)
 daemon-members-groups_LIBS   := $(banyand_LIBS)
 daemon-members-groups_LDLIBS  = -lcmocka $(banyand_LDLIBS) -Wl,--wrap=by_groups_create,--wrap=by_groups_refused,--wrap=by_groups_left
 TESTS += daemon-ahead
@@ -94,7 +94,7 @@ daemon-ahead-records_SRC    := tests/unit/control/service/daemon/test_ahead_reco
 daemon-ahead-records_LIBS   := control offload
 daemon-ahead-records_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=kill,--wrap=waitpid
 TESTS += daemon-loop
-daemon-loop_SRC    := tests/unit/control/service/daemon/test_loop.c tests/unit/control/service/daemon/record.c control/service/daemon/loop.c
+daemon-loop_SRC    := tests/unit/control/service/daemon/test_loop.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/loop.c
 daemon-loop_LIBS   := offload
 daemon-loop_LDLIBS := -lcmocka -Wl,--wrap=clock_gettime,--wrap=epoll_ctl,--wrap=epoll_wait,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=signalfd,--wrap=sigprocmask,--wrap=read,--wrap=close
 TESTS += daemon-options daemon-queue
@@ -138,13 +138,13 @@ daemon-swallow-exact_LIBS   := offload
 daemon-swallow-exact_LDLIBS := -lcmocka
 # Parts of the daemon alone, with the others replaced by the test.
 TESTS += daemon-switches daemon-admit daemon-jobs daemon-start daemon-watch
-daemon-switches_SRC    := tests/unit/control/service/daemon/test_switches.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/switches.c
+daemon-switches_SRC    := tests/unit/control/service/daemon/test_switches.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/tables/bench.c control/service/daemon/switches.c
 daemon-switches_LIBS   := control offload
 daemon-switches_LDLIBS := -lcmocka -ljansson -lgmp
 daemon-admit_SRC       := tests/unit/control/service/daemon/test_admit.c tests/unit/control/tables/bench.c control/service/daemon/admit.c
 daemon-admit_LIBS      := control offload
 daemon-admit_LDLIBS    := -lcmocka -ljansson -lgmp
-daemon-jobs_SRC        := tests/unit/control/service/daemon/test_jobs.c tests/unit/control/service/daemon/record.c control/service/daemon/jobs.c
+daemon-jobs_SRC        := tests/unit/control/service/daemon/test_jobs.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/jobs.c
 daemon-jobs_LIBS       := control offload
 daemon-jobs_LDLIBS     := -lcmocka -ljansson -lgmp
 daemon-start_SRC       := tests/unit/control/service/daemon/test_start.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/start.c control/service/daemon/job.c
@@ -154,11 +154,11 @@ daemon-watch_SRC       := tests/unit/control/service/daemon/test_watch.c tests/u
 daemon-watch_LIBS      := control offload
 daemon-watch_LDLIBS    := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=clock_gettime,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join,--wrap=eventfd_read,--wrap=eventfd_write
 TESTS += daemon-recovery
-daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recovery_LIBS   := control offload
 daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read
 TESTS += daemon-lead
-daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c tests/unit/control/service/daemon/record.c control/service/daemon/lead.c
+daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/lead.c
 daemon-lead_LIBS   := control offload
 daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=gethostname,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join
 TESTS += daemon-changes
@@ -178,7 +178,7 @@ daemon-state-etcd_SRC    := tests/unit/control/service/daemon/test_state_etcd.c 
 daemon-state-etcd_LIBS   := daemon control secure offload
 daemon-state-etcd_LDLIBS := $(DAEMON_LDLIBS)
 TESTS += daemon-begin
-daemon-begin_SRC    := tests/unit/control/service/daemon/test_begin.c tests/unit/control/tables/bench.c
+daemon-begin_SRC    := tests/unit/control/service/daemon/test_begin.c tests/unit/control/service/daemon/printed.c tests/unit/control/tables/bench.c
 daemon-begin_LIBS   := daemon control secure offload
 daemon-begin_LDLIBS := $(DAEMON_LDLIBS)
 TESTS += daemon-http-local
@@ -215,11 +215,11 @@ TESTS += daemon-job daemon-paths
 daemon-job_SRC      := tests/unit/control/service/daemon/test_job.c tests/unit/control/tables/bench.c control/service/daemon/job.c
 daemon-job_LIBS     := control offload
 daemon-job_LDLIBS   := -lcmocka -ljansson -lgmp
-daemon-paths_SRC    := tests/unit/control/service/daemon/test_paths.c tests/unit/control/service/daemon/record.c control/service/daemon/paths.c control/service/daemon/news.c
+daemon-paths_SRC    := tests/unit/control/service/daemon/test_paths.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/paths.c control/service/daemon/news.c
 daemon-paths_LIBS   := offload
 daemon-paths_LDLIBS := -lcmocka -Wl,--wrap=clock_gettime
 TESTS += daemon-members-open
-daemon-members-open_SRC    := tests/unit/control/service/daemon/test_members_open.c tests/unit/control/service/daemon/record.c control/service/daemon/members_open.c
+daemon-members-open_SRC    := tests/unit/control/service/daemon/test_members_open.c tests/unit/control/service/daemon/printed.c tests/unit/control/service/daemon/record.c control/service/daemon/members_open.c
 daemon-members-open_LIBS   := offload
 daemon-members-open_LDLIBS := -lcmocka -Wl,--wrap=getrlimit,--wrap=setrlimit,--wrap=accept4
 TESTS += daemon-work
@@ -227,7 +227,7 @@ daemon-work_SRC    := tests/unit/control/service/daemon/test_work.c control/serv
 daemon-work_LIBS   := offload
 daemon-work_LDLIBS := -lcmocka -lpthread
 TESTS += daemon-parts
-daemon-parts_SRC    := tests/unit/control/service/daemon/test_parts.c tests/unit/control/service/daemon/record.c tests/unit/control/tables/bench.c control/service/daemon/daemon.c
+daemon-parts_SRC    := tests/unit/control/service/daemon/test_parts.c tests/unit/control/service/daemon/printed.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/tables/bench.c control/service/daemon/daemon.c
 daemon-parts_LIBS   := daemon control secure offload
 daemon-parts_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=clock_gettime,--wrap=sem_clockwait,--wrap=_exit,--wrap=by_topology_read,--wrap=by_topology_free,--wrap=by_site_read,--wrap=by_lower_mtu_least
 TESTS += daemon-apart-calls
@@ -240,7 +240,7 @@ daemon-state-errors_SRC    := tests/unit/control/service/daemon/test_state_error
 daemon-state-errors_LIBS   := daemon control secure offload
 daemon-state-errors_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=sqlite3_step,--wrap=sqlite3_prepare_v2,--wrap=sqlite3_exec
 TESTS += daemon-state-folder
-daemon-state-folder_SRC    := tests/unit/control/service/daemon/test_state_folder.c tests/unit/control/service/daemon/record.c control/service/daemon/state_folder.c
+daemon-state-folder_SRC    := tests/unit/control/service/daemon/test_state_folder.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/state_folder.c
 daemon-state-folder_LIBS   := control offload
 daemon-state-folder_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=chmod,--wrap=fchmod,--wrap=stat,--wrap=flock,--wrap=nanosleep,--wrap=geteuid
 TESTS += daemon-state daemon-state-late

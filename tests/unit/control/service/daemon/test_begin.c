@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "control/service/daemon/daemon.h"
+#include "tests/unit/control/service/daemon/printed.h"
 #include "tests/unit/control/tables/bench.h"
 
 static char folder[64], file[96];
@@ -53,19 +53,14 @@ static void begins(int status, const char *part, const char *const *more)
 {
     char *argv[24] = {(char *)"banyand", (char *)"--http", (char *)"off", (char *)"--socket", (char *)"off"};
     char text[4096];
-    int argc = 5, log = memfd_create("log", MFD_CLOEXEC), kept = dup(STDERR_FILENO), got;
+    int argc = 5, got;
     mode_t mask = umask(022), after;
 
     for (; *more != NULL; more++)
         argv[argc++] = (char *)(uintptr_t)*more;
-    fflush(stderr);
-    dup2(log, STDERR_FILENO);
+    printed_begin();
     got = by_daemon_main(argc, argv);
-    fflush(stderr);
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    text[pread(log, text, sizeof(text) - 1, 0)] = 0;
-    close(log);
+    printed_end(text, sizeof(text));
     after = umask(mask);
     assert_int_equal(after, 022); /* it is as before */
     if (got != status || (part != NULL && strstr(text, part) == NULL))

@@ -46,17 +46,6 @@ void by_news_keep(struct by_news *news, enum by_news_grade grade, const char *te
     record("keep %s: %s\n", grade == BY_NEWS_BAD ? "bad" : "other", text);
 }
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 void by_latency_free(struct by_job_latency *latency)
 {
     free(latency);

@@ -218,17 +218,6 @@ void by_notify(const char *state)
         record("notify %s\n", state);
 }
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[500];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 static int see(void *context, const char *leader, const char *text, struct by_problem *problem)
 {
     assert_ptr_equal(context, &rig);

@@ -147,17 +147,6 @@ int __wrap_close(int fd)
 
 /* ---- the other parts ---- */
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[800];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 void by_notify(const char *line)
 {
     record("systemd: %s\n", line);

@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,8 +22,7 @@
 #include "control/service/daemon/members.h"
 #include "offload/base/bytes.h"
 #include "tests/unit/control/service/daemon/loop.h"
-
-static char folder[64], address[96];
+#include "tests/unit/control/service/daemon/printed.h"
 
 /* The posted events of ranks. */
 static struct {
@@ -46,31 +43,15 @@ static int set_up(void **state)
 {
     (void)state;
     told.count = 0;
-    snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(address, sizeof(address), "unix:%s/members", folder);
-    if (members_open(&(struct by_daemon_options){.member_count = 1, .members = {address}}) != 0)
+    if (members_serve(reduce) != 0)
         return -1;
-    members_daemon()->reduce = reduce;
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    members_close();
-    return rmdir(folder);
-}
-
-static int join(void)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(to.sun_path, sizeof(to.sun_path), "%s", address + 5);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    members_turn();
-    return fd;
+    return members_stop();
 }
 
 static void say(int fd, const void *bytes, size_t size)
@@ -113,30 +94,30 @@ static void who_speaks_something_else_is_cut_off(void **state)
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
     size_t size = hello(frame, "h0");
     char text[700];
-    int quiet = join(), one;
+    int quiet = members_join(), one;
 
     (void)state;
-    one = join();
+    one = members_join();
     say(one, "GET / HTTP/1.1\r\n\r\n", 18);
     assert_true(is_cut(one, text, sizeof(text)));
 
-    one = join();
+    one = members_join();
     frame[4]++;
     say(one, frame, size);
     assert_true(is_cut(one, text, sizeof(text)));
 
-    one = join(); /* longer than this type permits */
+    one = members_join(); /* longer than this type permits */
     hello(frame, "h0");
     by_put32(frame, UINT32_MAX);
     say(one, frame, size);
     assert_true(is_cut(one, text, sizeof(text)));
 
-    one = join(); /* a frame that only the controller may send */
+    one = members_join(); /* a frame that only the controller may send */
     by_member_put(&(struct by_member_frame){.type = BY_MEMBER_GO, .gen = 1}, frame);
     say(one, frame, BY_MEMBER_HEAD_BYTES);
     assert_true(is_cut(one, text, sizeof(text)));
 
-    one = join(); /* before HELLO */
+    one = members_join(); /* before HELLO */
     by_member_put(&(struct by_member_frame){.type = BY_MEMBER_CARRIED, .gen = 1}, frame);
     say(one, frame, BY_MEMBER_HEAD_BYTES);
     assert_true(is_cut(one, text, sizeof(text)));
@@ -148,7 +129,7 @@ static void who_is_not_in_the_topology_reads_so(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
     char text[700];
-    int one = join();
+    int one = members_join();
 
     (void)state;
     say(one, frame, hello(frame, "stranger"));
@@ -162,7 +143,7 @@ static void an_event_of_a_host_that_is_gone_already_hurts_nobody(void **state)
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
     struct epoll_event events[16];
     struct by_watcher *watcher;
-    int one = join();
+    int one = members_join();
 
     (void)state;
     assert_int_equal(send(one, frame, 1, MSG_NOSIGNAL), 1);
@@ -180,7 +161,7 @@ static void an_event_of_a_host_that_is_gone_already_hurts_nobody(void **state)
 static void who_does_not_say_who_it_is_is_cut_off_after_a_while(void **state)
 {
     char text[700];
-    int one = join(), other = join();
+    int one = members_join(), other = members_join();
     uint8_t byte = 0;
 
     (void)state;
@@ -197,7 +178,7 @@ static void a_host_whose_job_is_not_there_waits_and_then_reads_so(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
     char text[700];
-    int one = join();
+    int one = members_join();
 
     (void)state;
     say(one, frame, hello(frame, "h1"));
@@ -212,7 +193,7 @@ static void a_host_whose_job_is_not_there_waits_and_then_reads_so(void **state)
 static void that_a_host_cannot_be_sent_to_is_told_after_the_sending(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
-    int one = join();
+    int one = members_join();
 
     (void)state;
     members_job("1=allreduce");
@@ -234,7 +215,7 @@ static void a_long_frame_of_a_connection_that_is_no_rank_ends_it(void **state)
 
     (void)state;
     for (unsigned said = 0; said < 2; said++) {
-        int one = join();
+        int one = members_join();
 
         if (said)
             say(one, frame, hello(frame, "h1"));
@@ -250,7 +231,7 @@ static void a_long_frame_of_a_connection_that_is_no_rank_ends_it(void **state)
 static void a_frame_in_the_name_of_another_rank_is_ignored(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
-    int one = join();
+    int one = members_join();
 
     (void)state;
     members_job("1=allreduce");
@@ -273,7 +254,7 @@ static void a_second_process_does_not_get_the_rank_of_the_first(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
     char text[700];
-    int one = join(), two = join();
+    int one = members_join(), two = members_join();
     size_t size = hello(frame, "h0");
 
     (void)state;
@@ -286,7 +267,7 @@ static void a_second_process_does_not_get_the_rank_of_the_first(void **state)
         frame[BY_MEMBER_HEAD_BYTES + byte] ^= 1;
         assert_true(is_cut(two, text, sizeof(text)));
         assert_non_null(strstr(text + BY_MEMBER_HEAD_BYTES, "rank 0 of job 1 runs in another process"));
-        two = join();
+        two = members_join();
     }
     assert_int_equal(told.count, 1);
     close(two);
@@ -298,7 +279,7 @@ static void a_host_that_reads_nothing_is_cut_off_at_its_limit(void **state)
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
     uint8_t *message = calloc(1, BY_MEMBER_SAY_MAX);
     uint32_t most = (uint32_t)(BY_MEMBERS_WAITING_MAX / BY_MEMBER_SAY_MAX);
-    int one = join();
+    int one = members_join();
 
     (void)state;
     assert_non_null(message);
@@ -323,7 +304,7 @@ static void who_joins_a_job_that_ends_waits_for_what_becomes_of_it(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
     struct by_job *job = members_job("1=allreduce");
-    int one = join();
+    int one = members_join();
 
     (void)state;
     job->state = BY_JOB_ENDING;
@@ -349,26 +330,20 @@ static void a_listener_of_ipv6_may_have_brackets(void **state)
 /* Many strangers at once: their log lines, and the summary after a quiet period. */
 static void a_crowd_of_strangers_makes_few_lines(void **state)
 {
-    int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);
     unsigned lines = 0;
     char text[8192], cut[700];
 
     (void)state;
-    fflush(stderr);
-    dup2(log, STDERR_FILENO);
+    printed_begin();
     for (unsigned i = 0; i < 40; i++) {
-        int one = join();
+        int one = members_join();
 
         say(one, "GET / HTTP/1.1\r\n\r\n", 18);
         assert_true(is_cut(one, cut, sizeof(cut)));
     }
     members_daemon()->now_ms += 3000;
     by_members_tick(members_daemon());
-    fflush(stderr);
-    dup2(before, STDERR_FILENO);
-    close(before);
-    text[pread(log, text, sizeof(text) - 1, 0)] = 0;
-    close(log);
+    printed_end(text, sizeof(text));
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     assert_int_equal(lines, 11);
@@ -393,7 +368,7 @@ static void hosts_leave_descriptors_to_others(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 100; i++)
-        hosts[i] = join();
+        hosts[i] = members_join();
     for (unsigned i = 0; i < 100; i++)
         in += !is_cut(hosts[i], text, sizeof(text));
     assert_int_equal(in, 75);

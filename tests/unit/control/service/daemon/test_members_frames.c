@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,11 +17,10 @@
 #include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/descriptors.h"
 #include "tests/unit/control/service/daemon/loop.h"
+#include "tests/unit/control/service/daemon/printed.h"
 
-static char folder[64], address[96];
-static char told[4096];         /* events since the last check, a line each */
-static int log_fd, kept_stderr; /* what it logs */
-static unsigned descriptors;    /* that were open before */
+static char told[4096];      /* events since the last check, a line each */
+static unsigned descriptors; /* that were open before */
 
 static void reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
@@ -54,38 +51,26 @@ static int set_up(void **state)
     (void)state;
     told[0] = 0;
     descriptors = count_descriptors();
-    snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(address, sizeof(address), "unix:%s/members", folder);
-    if (members_open(&(struct by_daemon_options){.member_count = 1, .members = {address}}) != 0)
+    if (members_serve(reduce) != 0)
         return -1;
-    members_daemon()->reduce = reduce;
-    fflush(stderr);
-    log_fd = memfd_create("log", MFD_CLOEXEC);
-    kept_stderr = dup(STDERR_FILENO);
-    dup2(log_fd, STDERR_FILENO);
+    printed_begin();
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    fflush(stderr);
-    dup2(kept_stderr, STDERR_FILENO);
-    close(kept_stderr);
-    close(log_fd);
-    members_close();
-    if (count_descriptors() != descriptors) /* the server closes what it has opened */
+    printed_end(NULL, 0);
+    if (members_stop() != 0)
         return -1;
-    return rmdir(folder);
+    return count_descriptors() == descriptors ? 0 : -1; /* the server closes what it has opened */
 }
 
 static bool has_logged(const char *text)
 {
     char log[4096];
 
-    fflush(stderr);
-    log[pread(log_fd, log, sizeof(log) - 1, 0)] = 0;
+    printed_read(log, sizeof(log));
     return strstr(log, text) != NULL;
 }
 
@@ -93,17 +78,6 @@ static void logs(const char *text)
 {
     if (!has_logged(text))
         fail_msg("it has not logged '%s'", text);
-}
-
-static int join(void)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(to.sun_path, sizeof(to.sun_path), "%s", address + 5);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    members_turn();
-    return fd;
 }
 
 static void say(int fd, const void *bytes, size_t size)
@@ -131,7 +105,7 @@ static void give(int fd, struct by_member_frame frame)
 /* Sends the host's name and job; job 0: the only one with its node. */
 static int enter(const char *name, uint16_t job, uint16_t gen, uint64_t nonce)
 {
-    int fd = join();
+    int fd = members_join();
 
     give(fd, (struct by_member_frame){.type = BY_MEMBER_HELLO,
                                       .job = job,
@@ -264,7 +238,7 @@ static void frames_come_in_parts_and_many_at_once(void **state)
 
 static void a_silent_connection_ends_after_five_seconds(void **state)
 {
-    int one = join();
+    int one = members_join();
 
     (void)state;
     members_daemon()->now_ms += BY_MEMBERS_HELLO_MS;
@@ -398,7 +372,7 @@ static void who_says_its_name_twice_or_no_host_is_cut_off(void **state)
     one = enter("h\n1\x7f ~", 3, 1, 8);
     reads(one, "FAIL ENOENT: the topology has no host h?1??~; set BANYAN_NODE to its name there, end");
     close(one);
-    one = join();
+    one = members_join();
     give(one, (struct by_member_frame){.type = BY_MEMBER_BYE, .job = 3, .rank = 1});
     reads(one, "end");
     logs("host (unknown): it sent BYE before HELLO; its connection is closed\n");
@@ -487,7 +461,7 @@ static void strangers_are_summed_up_when_they_rest(void **state)
     (void)state;
     members_daemon()->now_ms = UINT64_C(100000000000);
     for (unsigned i = 0; i < 12; i++) {
-        int one = join();
+        int one = members_join();
 
         say(one, "GET / HTTP/1.1\r\n\r\n", 18);
         reads(one, "end");

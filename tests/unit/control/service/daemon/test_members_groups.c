@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,10 +19,9 @@
 #include "control/service/daemon/members_inside.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/loop.h"
+#include "tests/unit/control/service/daemon/printed.h"
 #include "tests/unit/control/service/daemon/record.h"
 
-static char folder[64], address[96];
-static int log_fd, kept_stderr;
 static struct { /* the last request */
     by_jobs_reply_fn *reply;
     void *context;
@@ -77,49 +74,26 @@ static int set_up(void **state)
 {
     (void)state;
     record_clear();
-    snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(address, sizeof(address), "unix:%s/members", folder);
-    if (members_open(&(struct by_daemon_options){.member_count = 1, .members = {address}}) != 0)
+    if (members_serve(reduce) != 0)
         return -1;
-    members_daemon()->reduce = reduce;
-    fflush(stderr);
-    log_fd = memfd_create("log", MFD_CLOEXEC);
-    kept_stderr = dup(STDERR_FILENO);
-    dup2(log_fd, STDERR_FILENO);
+    printed_begin();
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    fflush(stderr);
-    dup2(kept_stderr, STDERR_FILENO);
-    close(kept_stderr);
-    close(log_fd);
-    members_close();
-    return rmdir(folder);
+    printed_end(NULL, 0);
+    return members_stop();
 }
 
 static void logs(const char *text)
 {
     char log[4096];
 
-    fflush(stderr);
-    log[pread(log_fd, log, sizeof(log) - 1, 0)] = 0;
+    printed_read(log, sizeof(log));
     if (strstr(log, text) == NULL)
         fail_msg("no '%s' in '%s'", text, log);
-}
-
-static int join(void)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(to.sun_path, sizeof(to.sun_path), "%s", address + 5);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    members_turn();
-    return fd;
 }
 
 static void give(int fd, struct by_member_frame frame)
@@ -136,7 +110,7 @@ static void give(int fd, struct by_member_frame frame)
 /* Requests a job: the data are the name, a zero and the set of ranks. */
 static int request(uint16_t job, const char *data, uint32_t bytes)
 {
-    int fd = join();
+    int fd = members_join();
 
     give(
         fd,
@@ -147,7 +121,7 @@ static int request(uint16_t job, const char *data, uint32_t bytes)
 
 static int enter(const char *name, uint16_t job)
 {
-    int fd = join();
+    int fd = members_join();
 
     give(fd, (struct by_member_frame){.type = BY_MEMBER_HELLO,
                                       .job = job,
@@ -202,7 +176,7 @@ static void a_host_that_requests_a_job_becomes_its_rank(void **state)
 
 static void a_request_may_be_refused(void **state)
 {
-    int other = join(), fd = request(3, "h0\0", 3), last = join();
+    int other = members_join(), fd = request(3, "h0\0", 3), last = members_join();
 
     (void)state;
     record_expect("h0 requests ranks of job 3\n");

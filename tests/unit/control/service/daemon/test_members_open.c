@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "control/service/daemon/listen.h"
 #include "control/service/daemon/members_inside.h"
 #include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/printed.h"
 #include "tests/unit/control/service/daemon/record.h"
 
 enum { FIRST_FD = 40, GREETED_FD = 90 };
@@ -199,16 +199,11 @@ static void prepare(const char *first, const char *second)
 /* Opens the server; what it prints is in rig.text. */
 static void opens(int expected)
 {
-    int log = memfd_create("log", MFD_CLOEXEC), kept = dup(STDERR_FILENO), error;
+    int error;
 
-    fflush(stderr);
-    dup2(log, STDERR_FILENO);
+    printed_begin();
     error = by_members_open(&rig.daemon);
-    fflush(stderr);
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    rig.text[pread(log, rig.text, sizeof(rig.text) - 1, 0)] = 0;
-    close(log);
+    printed_end(rig.text, sizeof(rig.text));
     assert_int_equal(error, expected);
     assert_int_equal(rig.daemon.members->prng.state, 77);
 }

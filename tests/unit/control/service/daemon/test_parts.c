@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +34,7 @@
 #include "control/service/daemon/state.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/descriptors.h"
+#include "tests/unit/control/service/daemon/printed.h"
 #include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/tables/bench.h"
 
@@ -284,17 +284,6 @@ uint64_t by_news_clock_ms(void)
     return 1234567;
 }
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[200];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **argv)
 {
     assert_int_equal(argc, 1);
@@ -398,18 +387,14 @@ static int set_up(void **state)
 static void runs(int expected)
 {
     char *argv[] = {(char[]){"banyand"}};
-    int log = memfd_create("log", MFD_CLOEXEC), kept = dup(STDERR_FILENO), status;
-    unsigned descriptors = count_descriptors();
+    unsigned descriptors;
+    int status;
 
-    fflush(stderr);
-    dup2(log, STDERR_FILENO);
+    printed_begin();
+    descriptors = count_descriptors();
     status = by_daemon_main(1, argv);
-    fflush(stderr);
-    dup2(kept, STDERR_FILENO);
     assert_int_equal(count_descriptors(), descriptors);
-    close(kept);
-    rig.text[pread(log, rig.text, sizeof(rig.text) - 1, 0)] = 0;
-    close(log);
+    printed_end(rig.text, sizeof(rig.text));
     assert_int_equal(status, expected);
 }
 

@@ -115,17 +115,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
     return 0;
 }
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[2000];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 /* ---- the daemon ---- */
 
 static int set_up(void **state)

@@ -120,17 +120,6 @@ int by_state_run(struct by_state *state, struct by_problem *problem, const char 
     return rig.run_error != 0 ? by_state_fail(state, problem) : 0;
 }
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 int by_state_start(const struct by_state_place *place, const char *where, struct by_lead *lead,
                    const struct by_topology *topology, const struct by_lower_options *options,
                    struct by_state **state, struct by_problem *problem)

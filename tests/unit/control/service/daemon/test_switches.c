@@ -86,17 +86,6 @@ void by_news_tell(struct by_news *news, enum by_news_grade grade, const char *fo
     record("%s: %s\n", grade == BY_NEWS_GOOD ? "good" : grade == BY_NEWS_BAD ? "bad" : "plain", text);
 }
 
-void by_daemon_say(const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    record("said: %s\n", text);
-}
-
 void by_daemon_retire(struct by_daemon *daemon, const char *format, ...)
 {
     char text[600];
