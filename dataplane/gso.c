@@ -38,7 +38,7 @@
 #define READY_MAX    (MESSAGES * SEGMENTS_MAX)
 #define PIECES_MAX   (2u * SEGMENTS_MAX + 2u)
 /* Frames of a ring (count): enough for a window and its repairs, few enough for the cache. */
-#define RING_FRAMES 512u
+#define RING_FRAMES 1024u
 
 struct message {
     struct virtio_net_hdr header;

@@ -20,26 +20,33 @@ BY_OBJECT(by_ring_object, BY_RING_OBJECT);
 
 struct by_ring {
     struct bpf_object *object;
-    int fd, link_fd;
-    uint32_t frames;
-    size_t page_bytes, ring_bytes;
+    int bell_fd, link_fd;
+    uint32_t slots, slot_bytes; /* a power of two */
+    size_t page_bytes, data_bytes;
     struct by_ring_shared *shared;
-    unsigned long *consumed;       /* kernel's page, written here: bytes returned */
-    const unsigned long *produced; /* kernel's: end of the records (bytes), one page later */
-    const uint8_t *data;           /* the ring, mapped twice in a row, so that no record is split */
-    unsigned long at;              /* bytes examined so far */
+    unsigned long *heard;      /* the bell's page that is written here: bytes read */
+    const unsigned long *rung; /* the bell's page that the kernel writes: bytes in all */
+    const uint8_t *data;       /* the slots */
+    uint64_t at;               /* frames taken (count) */
     uint64_t lost_told;
     bool dozing; /* the sleep flag in `shared` may be set */
 };
 
-/* Loads the program with a ring whose size is a power of two. Returns 0 or -errno. */
+#ifdef __x86_64__
+#define STORES_ARE_ORDERED 1
+#else
+#define STORES_ARE_ORDERED 0
+#endif
+
+/* Prepares the program and its maps. Returns 0 or -errno. */
 static int load(struct by_ring *ring, const struct by_ring_config *config)
 {
     struct by_ring_constants constants = {.all = config->all,
                                           .ip = config->ip,
                                           .udp_port = config->udp_port,
-                                          .frame_bytes = ETH_HLEN + config->mtu};
-    size_t record = BY_RECORD_BYTES(constants.frame_bytes);
+                                          .frame_bytes = ETH_HLEN + config->mtu,
+                                          .fenced = !STORES_ARE_ORDERED};
+    struct bpf_map *slots;
     int error;
 
     if (config->mtu > MTU_MAX)
@@ -48,15 +55,22 @@ static int load(struct by_ring *ring, const struct by_ring_config *config)
         memcpy(&constants.ipv6[i], config->ipv6 + (size_t)4 * i, 4);
         constants.ipv6[i] = ntohl(constants.ipv6[i]);
     }
+    for (ring->slots = 1; ring->slots < config->frames;)
+        ring->slots *= 2;
+    constants.slots = ring->slots;
+    ring->slot_bytes = BY_SLOT_BYTES(constants.frame_bytes);
     ring->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    for (ring->ring_bytes = ring->page_bytes; ring->ring_bytes <= config->frames * record;)
-        ring->ring_bytes *= 2;
-    ring->frames = (uint32_t)((ring->ring_bytes - 1) / record);
+    ring->data_bytes = (size_t)ring->slots * ring->slot_bytes;
     ring->object = by_object_open(by_ring_object, by_ring_object_end);
     if (ring->object == NULL)
         return -errno;
-    error = bpf_map__set_max_entries(bpf_object__find_map_by_name(ring->object, "by_frames"),
-                                     (uint32_t)ring->ring_bytes);
+    slots = bpf_object__find_map_by_name(ring->object, "by_slots");
+    error = bpf_map__set_value_size(slots, ring->slot_bytes);
+    if (error == 0)
+        error = bpf_map__set_max_entries(slots, ring->slots);
+    if (error == 0)
+        error = bpf_map__set_max_entries(bpf_object__find_map_by_name(ring->object, "by_bell"),
+                                         (uint32_t)ring->page_bytes);
     if (error == 0)
         error = by_object_constants(ring->object, &constants, sizeof(constants));
     return error;
@@ -71,15 +85,15 @@ static void *map_memory(int fd, size_t bytes, int protection, size_t offset)
 
 static int map_ring(struct by_ring *ring)
 {
-    ring->fd = bpf_object__find_map_fd_by_name(ring->object, "by_frames");
+    int slots_fd = bpf_object__find_map_fd_by_name(ring->object, "by_slots");
+
+    ring->bell_fd = bpf_object__find_map_fd_by_name(ring->object, "by_bell");
     ring->shared = by_object_variables(ring->object, sizeof(*ring->shared));
-    ring->consumed = map_memory(ring->fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
-    ring->produced =
-        map_memory(ring->fd, ring->page_bytes + 2 * ring->ring_bytes, PROT_READ, ring->page_bytes);
-    if (ring->shared == NULL || ring->consumed == NULL || ring->produced == NULL)
-        return -errno;
-    ring->data = (const uint8_t *)ring->produced + ring->page_bytes;
-    return 0;
+    ring->heard = map_memory(ring->bell_fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
+    ring->rung = map_memory(ring->bell_fd, ring->page_bytes, PROT_READ, ring->page_bytes);
+    ring->data = map_memory(slots_fd, ring->data_bytes, PROT_READ, 0);
+    return ring->shared == NULL || ring->heard == NULL || ring->rung == NULL || ring->data == NULL ? -errno
+                                                                                                   : 0;
 }
 
 /* Returns 0, or -errno with the failed call in `*step`. */
@@ -129,10 +143,12 @@ void by_ring_close(struct by_ring *ring)
 {
     if (ring->link_fd >= 0)
         close(ring->link_fd);
-    if (ring->produced != NULL)
-        munmap((void *)(uintptr_t)ring->produced, ring->page_bytes + 2 * ring->ring_bytes);
-    if (ring->consumed != NULL)
-        munmap(ring->consumed, ring->page_bytes);
+    if (ring->data != NULL)
+        munmap((void *)(uintptr_t)ring->data, ring->data_bytes);
+    if (ring->rung != NULL)
+        munmap((void *)(uintptr_t)ring->rung, ring->page_bytes);
+    if (ring->heard != NULL)
+        munmap(ring->heard, ring->page_bytes);
     if (ring->shared != NULL)
         munmap(ring->shared, sizeof(*ring->shared));
     bpf_object__close(ring->object);
@@ -141,54 +157,52 @@ void by_ring_close(struct by_ring *ring)
 
 int by_ring_fd(const struct by_ring *ring)
 {
-    return ring->fd;
+    return ring->bell_fd;
 }
 
 uint32_t by_ring_frames(const struct by_ring *ring)
 {
-    return ring->frames;
+    return ring->slots;
 }
 
 const uint8_t *by_ring_take(struct by_ring *ring, uint32_t *bytes)
 {
+    const uint8_t *slot = ring->data + (size_t)(ring->at & (ring->slots - 1)) * ring->slot_bytes;
+    uint64_t state = __atomic_load_n((const uint64_t *)(const void *)slot, __ATOMIC_ACQUIRE);
+
     if (ring->dozing) {
         ring->dozing = false;
         __atomic_store_n(&ring->shared->asleep, 0, __ATOMIC_RELAXED);
     }
-    for (;;) {
-        const uint8_t *record = ring->data + (ring->at & (ring->ring_bytes - 1));
-        uint32_t header;
-
-        if (ring->at == __atomic_load_n(ring->produced, __ATOMIC_ACQUIRE))
-            return NULL;
-        header = __atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE);
-        if ((header & BPF_RINGBUF_BUSY_BIT) != 0)
-            return NULL;
-        ring->at += (header & ~BPF_RINGBUF_DISCARD_BIT) + BY_RECORD_KERNEL;
-        if ((header & BPF_RINGBUF_DISCARD_BIT) != 0)
-            continue;
-        memcpy(bytes, record + BY_RECORD_KERNEL, sizeof(*bytes));
-        return record + BY_RECORD_FRAME;
-    }
+    if ((uint32_t)(state >> 32) != (uint32_t)(ring->at + 1))
+        return NULL;
+    ring->at++;
+    *bytes = (uint32_t)state;
+    return slot + BY_SLOT_FRAME;
 }
 
 void by_ring_return(struct by_ring *ring)
 {
-    if (*ring->consumed != ring->at)
-        __atomic_store_n(ring->consumed, ring->at, __ATOMIC_RELEASE);
+    if (ring->shared->returned != ring->at)
+        __atomic_store_n(&ring->shared->returned, ring->at, __ATOMIC_RELEASE);
 }
 
 bool by_ring_doze(struct by_ring *ring)
 {
-    by_ring_return(ring); /* discarded records are no reason to wake */
+    unsigned long rung = __atomic_load_n(ring->rung, __ATOMIC_ACQUIRE);
+    bool empty;
+
     ring->dozing = true;
     __atomic_store_n(&ring->shared->asleep, 1, __ATOMIC_SEQ_CST);
-    return ring->at == __atomic_load_n(ring->produced, __ATOMIC_SEQ_CST);
+    empty = ring->at == __atomic_load_n(&ring->shared->reserved, __ATOMIC_SEQ_CST);
+    /* The kernel reports the bell as readable while some of its bytes have not been read. */
+    __atomic_store_n(ring->heard, empty ? rung : rung - 8, __ATOMIC_RELEASE);
+    return empty;
 }
 
 bool by_ring_is_half_full(const struct by_ring *ring)
 {
-    return __atomic_load_n(ring->produced, __ATOMIC_RELAXED) - ring->at >= ring->ring_bytes / 2;
+    return __atomic_load_n(&ring->shared->reserved, __ATOMIC_RELAXED) - ring->at >= ring->slots / 2;
 }
 
 uint64_t by_ring_lost(struct by_ring *ring)

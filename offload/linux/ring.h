@@ -1,8 +1,8 @@
 /*
  * Receives the frames of an interface in memory that the kernel writes. A program at the
- * interface's ingress (tcx, since Linux 6.6) copies each frame into a ring (BPF ring buffer) and
- * consumes it before the kernel's network stack. This costs one copy and no system call per frame,
- * and a wake-up only for a reader that has announced its sleep. Neighbours: dataplane/gso.c (ports
+ * interface's ingress (tcx, since Linux 6.6) copies each frame into a ring and consumes it before
+ * the kernel's network stack. This costs one copy and no system call per frame, and a wake-up only
+ * for a reader that has announced its sleep. Neighbours: dataplane/gso.c (ports
  * of the switch), host-driver/udp.c (hosts). Linux only; one thread for each ring.
  */
 #ifndef BY_LINUX_RING_H
@@ -16,7 +16,7 @@ struct by_ring;
 struct by_ring_config {
     const char *interface;
     uint32_t mtu;
-    uint32_t frames;     /* minimum capacity in frames; memory sizes are powers of two */
+    uint32_t frames;     /* minimum capacity, which becomes a power of two (count) */
     bool all;            /* every frame of the interface; else only UDP to `ip` or `ipv6` and `udp_port` */
     uint32_t ip;         /* host order */
     const uint8_t *ipv6; /* an IPv6 address, in place of `ip`; or NULL */
@@ -28,7 +28,8 @@ struct by_ring_config {
 int by_ring_open(struct by_ring **ring, const struct by_ring_config *config, const char **step);
 /* Closes the ring; the interface's frames go to the kernel again. */
 void by_ring_close(struct by_ring *ring);
-/* Returns a descriptor that is readable when frames wait. */
+/* Returns a descriptor for poll, which is readable if by_ring_doze has returned
+ * false, and with `all` once a frame has arrived since it returned true. */
 int by_ring_fd(const struct by_ring *ring);
 /* Announces that the reader is about to sleep. Returns true, and the next frame wakes it; or
  * false, because frames are waiting. With `all` the reader sleeps on by_ring_fd, else on the

@@ -8,6 +8,9 @@ $(GEN)/xdp/%.bpf.o: offload/xdp/%.bpf.c $(wildcard offload/base/*.h offload/wire
 	$(Q)$(CLANG) $(XDP_CFLAGS) -c -o $@ $<
 	$(Q)llvm-strip -g $@
 
+# Compare-and-swap, since Linux 5.12.
+$(GEN)/xdp/ring.bpf.o: XDP_CFLAGS += -mcpu=v3
+
 # Objects embedded by sources of offload/linux.
 SRCFLAGS_offload/linux/ring.c   := -DBY_RING_OBJECT='"$(GEN)/xdp/ring.bpf.o"'
 SRCFLAGS_offload/linux/copies.c := -DBY_COPIES_OBJECT='"$(GEN)/xdp/copies.bpf.o"'

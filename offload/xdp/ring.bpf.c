@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
 /*
- * Copies each frame that an interface receives into a ring (tcx at ingress, since Linux 6.6; BPF
- * ring buffer, since Linux 5.8), before the network stack sees it. The loader and reader is
- * offload/linux/ring.c. The kernel requires the size of a record as a constant, so there are three:
- * for one packet without a payload, for several, and for the longest frame.
+ * Copies each frame that an interface receives into a ring of slots (tcx at ingress, since Linux
+ * 6.6), before the network stack sees it. The loader and reader is offload/linux/ring.c.
+ *
+ * Several processors may run the program at once. A frame reserves its slot by a compare-and-swap,
+ * which is a full barrier, and publishes it by a plain store of the slot's state. The reader
+ * announces its sleep and then checks that no slot is reserved that it has not taken; the program
+ * reserves and then reads the announcement. So one of both sees the other, and the stores of a
+ * frame, which wait for cache lines of the reader's processor, delay nothing.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -17,14 +21,22 @@
 /* Results of a tcx program, which older headers lack. */
 #define NEXT (-1)
 #define DROP 2
-/* Frames up to these lengths have records of their own size (bytes). */
-#define SHORT_BYTES  (2 * BY_RECORD_LINE + BY_RECORD_LINE / 4)
-#define MIDDLE_BYTES 704
+/* Attempts to reserve a slot beside other processors (count). */
+#define TRIES 16
 
 struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(key_size, 4);
+    __uint(value_size, 64); /* the loader sets value_size and max_entries */
+    __uint(max_entries, 1);
+} by_slots SEC(".maps");
+
+/* Its descriptor wakes a reader that polls it. */
+struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, 4096); /* the loader sets it */
-} by_frames SEC(".maps");
+    __uint(max_entries, 4096); /* the loader sets a page */
+} by_bell SEC(".maps");
 
 const volatile struct by_ring_constants by_constants = {0};
 struct by_ring_shared by_shared;
@@ -64,25 +76,41 @@ static __always_inline int is_wanted(struct __sk_buff *skb)
             load_half(skb, BY_FRAME_AT_PORT) == by_constants.udp_port);
 }
 
-/* Copies a frame of at most `room` bytes into a new record. NULL where the ring has no room. */
-static __always_inline __u8 *copy(struct __sk_buff *skb, __u32 bytes, __u32 room)
+/* Returns the number of the frame that gets the next slot, counted from 0; -1: no slot is free. */
+static __always_inline long long reserve(void)
 {
-    __u8 *record = bpf_ringbuf_reserve(&by_frames, BY_RECORD_BYTES(room) - BY_RECORD_KERNEL, 0);
+    for (int i = 0; i < TRIES; i++) {
+        __u64 at = *(volatile __u64 *)&by_shared.reserved;
 
-    if (!record) {
-        __sync_fetch_and_add(&by_shared.lost, 1);
-        return record;
+        if (at - *(volatile __u64 *)&by_shared.returned >= by_constants.slots)
+            break;
+        if (__sync_val_compare_and_swap(&by_shared.reserved, at, at + 1) == at)
+            return (long long)at;
     }
-    *(__u32 *)record = bytes;
-    if (bytes > 0 && bpf_skb_load_bytes(skb, 0, record + BY_RECORD_FRAME - BY_RECORD_KERNEL, bytes) != 0)
-        *(__u32 *)record = 0;
-    return record;
+    __sync_fetch_and_add(&by_shared.lost, 1);
+    return -1;
+}
+
+/* Copies the frame into its slot. */
+static __always_inline void fill(struct __sk_buff *skb, __u8 *slot, __u64 number)
+{
+    __u64 bytes = skb->len, state;
+
+    asm volatile("" : "+r"(bytes)); /* the verifier follows the comparisons of this copy */
+    if (bytes == 0 || bytes > by_constants.frame_bytes ||
+        bpf_skb_load_bytes(skb, 0, slot + BY_SLOT_FRAME, (__u32)bytes) != 0)
+        bytes = 0;
+    state = (number + 1) << 32 | bytes;
+    if (by_constants.fenced)
+        __sync_lock_test_and_set((__u64 *)(void *)slot, state);
+    else
+        *(volatile __u64 *)(void *)slot = state;
 }
 
 /*
  * Wakes the reader. A host sleeps on its socket, so the frame is also passed to the network stack.
  * This costs a quarter of the interrupt with which this processor would wake a thread that polls
- * the ring. A switch has no such socket; a discarded record carries the wake-up.
+ * the ring. A switch has no such socket; a discarded record of the bell carries the wake-up.
  */
 static __always_inline int wake(void)
 {
@@ -91,7 +119,7 @@ static __always_inline int wake(void)
     by_shared.asleep = 0;
     if (!by_constants.all)
         return NEXT;
-    nothing = bpf_ringbuf_reserve(&by_frames, BY_RECORD_LINE - BY_RECORD_KERNEL, 0);
+    nothing = bpf_ringbuf_reserve(&by_bell, 8, 0);
     if (nothing)
         bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
     return DROP;
@@ -100,24 +128,20 @@ static __always_inline int wake(void)
 SEC("tc")
 int by_ring(struct __sk_buff *skb)
 {
-    __u32 bytes = skb->len;
-    __u8 *record;
+    long long number;
+    __u32 index;
+    __u8 *slot;
 
     if (!is_wanted(skb))
         return NEXT;
-    if (bytes <= SHORT_BYTES)
-        record = copy(skb, bytes, SHORT_BYTES);
-    else if (bytes <= MIDDLE_BYTES)
-        record = copy(skb, bytes, MIDDLE_BYTES);
-    else if (bytes <= by_constants.frame_bytes)
-        record = copy(skb, bytes, by_constants.frame_bytes);
-    else
-        record = copy(skb, 0, 0);
-    if (!record)
+    number = reserve();
+    if (number < 0)
         return DROP;
-    /* The reader announces its sleep and then checks the ring once more, so the record must be
-     * visible before `asleep` is read. bpf_ringbuf_submit has the barrier between them. */
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    index = (__u32)number & (by_constants.slots - 1);
+    slot = bpf_map_lookup_elem(&by_slots, &index);
+    if (!slot)
+        return DROP; /* cannot happen */
+    fill(skb, slot, (__u64)number);
     return *(volatile __u32 *)&by_shared.asleep ? wake() : DROP;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,11 +94,15 @@ static void a_ring_takes_what_is_for_it_and_the_stack_gets_the_rest(void **state
         send_number(i, PORT, 100 + i);
         send_number(i, PORT + 1, 100);
     }
+    assert_false(by_ring_doze(ring));
     assert_true(is_readable(by_ring_fd(ring)));
     for (uint32_t i = 0; i < 20; i++)
         assert_int_equal(take(ring, 100 + i), i);
     assert_null(by_ring_take(ring, &bytes));
     by_ring_return(ring);
+    assert_true(by_ring_doze(ring));
+    assert_false(is_readable(by_ring_fd(ring)));
+    assert_null(by_ring_take(ring, &bytes));
     assert_false(is_readable(receiver));
     for (uint32_t i = 0; i < 20; i++)
         assert_int_equal(recv(other, &byte, 1, 0), 1);
@@ -152,6 +157,96 @@ static void a_ring_of_every_frame_wakes_a_sleeper_by_itself(void **state)
         assert_null(by_ring_take(ring, &bytes));
         assert_false(is_readable(receiver));
     }
+    by_ring_close(ring);
+}
+
+#define SENDERS 2u
+#define EACH    60000u /* frames of each sender */
+#define AHEAD   200u   /* most frames of a sender that have not been taken */
+
+struct ring_sender {
+    uint32_t index, taken;
+};
+
+/* Sends frames of different sizes, which begin with their number and are filled with its low byte.
+ * Pauses let the reader sleep. */
+static void *send_stream(void *argument)
+{
+    struct ring_sender *stream = argument;
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(PORT)};
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    uint8_t data[1472];
+
+    for (uint32_t i = 0; i < EACH; i++) {
+        uint32_t number = i * SENDERS + stream->index, bytes = 64 + i * 37 % (sizeof(data) - 64);
+
+        while (i - __atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE) >= AHEAD)
+            sched_yield();
+        if (i % 64 == 63 || number % 971 == 0)
+            usleep(20);
+        memset(data, (int)(number & 255), bytes);
+        memcpy(data, &number, sizeof(number));
+        while (sendto(fd, data, bytes, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+            sched_yield();
+    }
+    close(fd);
+    return NULL;
+}
+
+static void check_frame(const uint8_t *data, uint32_t bytes, struct ring_sender *streams)
+{
+    const uint8_t *body = data + HEADERS;
+    struct ring_sender *stream;
+    uint32_t number, i;
+
+    memcpy(&number, body, sizeof(number));
+    stream = &streams[number % SENDERS];
+    i = stream->taken;
+    assert_int_equal(number / SENDERS, i);
+    assert_int_equal(bytes, HEADERS + 64 + i * 37 % (1472 - 64));
+    for (uint32_t at = 4; at < bytes - HEADERS; at++)
+        assert_int_equal(body[at], number & 255);
+    __atomic_store_n(&stream->taken, i + 1, __ATOMIC_RELEASE);
+}
+
+/* A reader that sleeps whenever the ring is empty takes every frame of senders on several
+ * processors, in the order of each, and no wake-up is missing. */
+static void no_frame_of_several_senders_and_no_wake_up_is_lost(void **state)
+{
+    const struct by_ring_config config = {.interface = "lo", .mtu = 1500, .frames = 512, .all = true};
+    struct ring_sender streams[SENDERS] = {{0}};
+    pthread_t threads[SENDERS];
+    struct by_ring *ring = NULL;
+    const char *step = NULL;
+    uint32_t sleeps = 0;
+    int error = by_ring_open(&ring, &config, &step);
+
+    (void)state;
+    if (error != 0 && step != NULL && strcmp(step, "tcx") == 0)
+        skip();
+    assert_int_equal(error, 0);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        streams[i].index = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, send_stream, &streams[i]), 0);
+    }
+    for (uint32_t count = 0; count < SENDERS * EACH;) {
+        struct pollfd wait = {.fd = by_ring_fd(ring), .events = POLLIN};
+        const uint8_t *data;
+        uint32_t bytes;
+
+        for (; (data = by_ring_take(ring, &bytes)) != NULL; count++)
+            check_frame(data, bytes, streams);
+        by_ring_return(ring);
+        if (count < SENDERS * EACH && by_ring_doze(ring)) {
+            sleeps++;
+            assert_int_equal(poll(&wait, 1, 20000), 1);
+        }
+    }
+    for (uint32_t i = 0; i < SENDERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(by_ring_lost(ring), 0);
+    assert_true(sleeps > 10);
     by_ring_close(ring);
 }
 
@@ -270,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_ring_takes_what_is_for_it_and_the_stack_gets_the_rest),
         cmocka_unit_test(the_frame_that_wakes_a_sleeper_goes_to_its_socket_too),
         cmocka_unit_test(a_ring_of_every_frame_wakes_a_sleeper_by_itself),
+        cmocka_unit_test(no_frame_of_several_senders_and_no_wake_up_is_lost),
         cmocka_unit_test(a_closed_ring_leaves_the_interface_as_it_was),
         cmocka_unit_test(a_full_ring_loses_frames_counts_them_and_goes_on),
         cmocka_unit_test(a_ring_is_half_full_by_what_was_not_taken),
