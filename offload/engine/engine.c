@@ -342,10 +342,13 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     packet->bank = by_bank_index(entry, packet->header.seq);
     if (rx->ecn == ECN_MARKED || (__builtin_expect(rx->held, 0) && by_meter_marks(step, rx->port)))
         packet->header.flags |= BY_FLAG_CE;
-    __builtin_prefetch(&engine->bank[packet->bank], 1);
     packet->pairs = by_pair_count(entry, packet->header.mode, packet->header.op, packet->header.dtype);
     packet->direct = rx->direct && packet->header.type == BY_TYPE_CONTRIB && !entry->cover;
     packet->apart = rx->payload != NULL;
+    if (packet->bank == step->bank)
+        return 0;
+    step->bank = packet->bank;
+    __builtin_prefetch(&engine->bank[packet->bank], 1);
     payload = by_bank_partial(engine, packet->bank);
     for (unsigned i = 0; i < AHEAD; i++)
         __builtin_prefetch(payload + i * BY_LINE, 1);
@@ -470,7 +473,8 @@ static uint32_t handle_all(struct by_step *step, struct by_packet *packet, uint3
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count)
 {
-    struct by_step step = {.engine = engine, .table = engine->active, .now_ns = now_ns, .tx = tx};
+    struct by_step step = {
+        .engine = engine, .table = engine->active, .now_ns = now_ns, .tx = tx, .bank = UINT32_MAX};
     struct by_packet packet[BATCH];
     uint32_t done = 0, count = 0, fan = step.table->fan;
 

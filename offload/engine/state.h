@@ -272,6 +272,7 @@ struct by_step {
     uint64_t now_ns;
     struct by_tx *tx;
     uint32_t tx_count;
+    uint32_t bank; /* of the last packet, which has been prefetched; UINT32_MAX: none yet */
 };
 
 /* A packet with its entry and generation resolved. */
