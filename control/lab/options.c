@@ -10,6 +10,11 @@
 #define SHM_MTU 9000u
 /* Default MTU with --series, where each frame costs processor time at every node (bytes). */
 #define SERIES_MTU 9000u
+/* Default window where links carry GSO batches of frames up to this MTU whole (bytes, chunks): a
+ * batch has some 40 chunks, so that with fewer in flight processes wait for each other. Longer
+ * frames fill the caches. */
+#define BATCHED_MTU    1900u
+#define BATCHED_WINDOW 512u
 
 static const struct lab_options usual = {.bytes = "16M",
                                          .size = 16u << 20,
@@ -384,6 +389,9 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
                                                      : BY_LOWER_MTU;
     options->cut =
         options->cut || strcmp(options->driver, "ring") == 0; /* the ring driver accepts only single frames */
+    if (options->lower.window == 0 && !options->controller && !options->in_process && lab_has_gso(options) &&
+        !options->cut && options->lower.mtu != 0 && options->lower.mtu <= BATCHED_MTU)
+        options->lower.window = BATCHED_WINDOW;
     if (strcmp(options->verb, "run") != 0 && strcmp(options->verb, "up") != 0 &&
         strcmp(options->verb, "down") != 0)
         return by_cli_fail(BY_EXIT_USAGE,

@@ -236,15 +236,15 @@ static void run(unsigned worker, unsigned step)
         atomic_store_explicit(&reached, step, memory_order_release);
 }
 
-static void *second(void *unused)
+/* `argument`: the step before the thread's first one. */
+static void *second(void *argument)
 {
-    unsigned now;
+    unsigned last = *(const unsigned *)argument, now;
 
-    (void)unused;
     pin(1);
     rte_thread_register();
     by_workers_rise(shell_of(1));
-    for (unsigned last = 0; last % (1u << STEP_BITS) != END; last = now) {
+    for (;; last = now) {
         while ((now = atomic_load_explicit(&wanted, memory_order_acquire)) == last)
             rte_pause();
         if (now % (1u << STEP_BITS) == RUN) {
@@ -253,8 +253,9 @@ static void *second(void *unused)
                 by_shell_round(shell_of(1));
             continue;
         }
-        if (now % (1u << STEP_BITS) != END)
-            take_step(now % (1u << STEP_BITS), 1);
+        if (now % (1u << STEP_BITS) == END)
+            break;
+        take_step(now % (1u << STEP_BITS), 1);
         atomic_store_explicit(&reached, now, memory_order_release);
     }
     rte_thread_unregister();
@@ -368,6 +369,7 @@ static double measure(unsigned trees, unsigned workers, unsigned phases)
     static double spent[PHASES_MAX];
     const struct star star = {
         .hosts = PORTS, .trees = (uint16_t)trees, .window = CHUNKS, .payload_max = PAYLOAD, .mtu = 1500};
+    unsigned before = atomic_load(&wanted); /* of the measurement before, if the thread starts late */
     pthread_t thread;
 
     worker_count = workers;
@@ -383,7 +385,7 @@ static double measure(unsigned trees, unsigned workers, unsigned phases)
     if (workers > 1) {
         by_workers_release(wires.shell->workers);
         by_workers_rise(wires.shell);
-        if (pthread_create(&thread, NULL, second, NULL) != 0)
+        if (pthread_create(&thread, NULL, second, &before) != 0)
             fail("a thread");
     }
     for (unsigned i = 0; i < phases; i++) {
