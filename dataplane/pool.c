@@ -26,6 +26,9 @@ struct rte_mempool *by_pool_make(const char *name, unsigned count, size_t privat
     int result = pool ? 0 : -rte_errno;
 
     if (pool) {
+        /* The buffer that was freed last is still in the cache. Without the driver, buffers are
+         * used in turn. */
+        (void)rte_mempool_set_ops_byname(pool, "stack", NULL);
         rte_pktmbuf_pool_init(pool, &private);
         result = rte_mempool_populate_default(pool);
     }
