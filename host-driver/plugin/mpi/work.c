@@ -53,19 +53,58 @@ int64_t by_shim_count_before(const struct by_shim_gathering *g, int rank, int64_
 
 /* ---- packing ---- */
 
+/* Elements whose type has absolute addresses are at MPI_BOTTOM, a null pointer, which MPI_Pack of
+ * MPICH 4.0 refuses. The same elements as one of another type, whose addresses are relative to
+ * `base`; the caller frees the type. */
+static int relative_to(const void *base, int64_t count, MPI_Datatype type, MPI_Datatype *relative)
+{
+    MPI_Aint address, place;
+    int code = PMPI_Get_address(base, &address);
+
+    place = -address;
+    if (code == MPI_SUCCESS)
+        code = PMPI_Type_create_hindexed_block(1, (int)count, &place, type, relative);
+    if (code != MPI_SUCCESS)
+        return code;
+    code = PMPI_Type_commit(relative);
+    if (code != MPI_SUCCESS)
+        PMPI_Type_free(relative);
+    return code;
+}
+
 /* Packs at most INT_MAX bytes, so a larger count can only be of empty elements. */
 static int pack(const void *from, int64_t count, MPI_Datatype type, void *to, int bytes)
 {
-    int at = 0;
+    int at = 0, code;
+    MPI_Datatype relative;
 
-    return bytes == 0 ? MPI_SUCCESS : PMPI_Pack(from, (int)count, type, to, bytes, &at, MPI_COMM_SELF);
+    if (bytes == 0)
+        return MPI_SUCCESS;
+    if (from != MPI_BOTTOM)
+        return PMPI_Pack(from, (int)count, type, to, bytes, &at, MPI_COMM_SELF);
+    code = relative_to(to, count, type, &relative);
+    if (code != MPI_SUCCESS)
+        return code;
+    code = PMPI_Pack(to, 1, relative, to, bytes, &at, MPI_COMM_SELF);
+    PMPI_Type_free(&relative);
+    return code;
 }
 
 static int unpack(const void *from, int bytes, void *to, int64_t count, MPI_Datatype type)
 {
-    int at = 0;
+    int at = 0, code;
+    MPI_Datatype relative;
 
-    return bytes == 0 ? MPI_SUCCESS : PMPI_Unpack(from, bytes, &at, to, (int)count, type, MPI_COMM_SELF);
+    if (bytes == 0)
+        return MPI_SUCCESS;
+    if (to != MPI_BOTTOM)
+        return PMPI_Unpack(from, bytes, &at, to, (int)count, type, MPI_COMM_SELF);
+    code = relative_to(from, count, type, &relative);
+    if (code != MPI_SUCCESS)
+        return code;
+    code = PMPI_Unpack(from, bytes, &at, (void *)(uintptr_t)from, 1, relative, MPI_COMM_SELF);
+    PMPI_Type_free(&relative);
+    return code;
 }
 
 /* The own block of an allgather, to its place among the blocks of all ranks. */

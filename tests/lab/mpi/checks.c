@@ -6,6 +6,8 @@
  */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tests/lab/mpi/verdict.h"
 
@@ -43,6 +45,32 @@ static void empty(void)
     MPI_Bcast(&one, 0, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Allgather(&one, 0, MPI_INT, &one, 0, MPI_INT, MPI_COMM_WORLD);
     verdict("calls without data", one != 1);
+}
+
+/* Two variables, described by their addresses, in one element at MPI_BOTTOM. MPICH opens files with
+ * such broadcasts. */
+static void addresses(void)
+{
+    int first = rank == 1 ? 7 : 0, lengths[2] = {1, 2}, all = 1;
+    double second[2] = {rank == 1 ? 0.5 : 0, rank == 1 ? 1.5 : 0};
+    char *packed = calloc((size_t)size, sizeof(int) + sizeof(second));
+    MPI_Datatype types[2] = {MPI_INT, MPI_DOUBLE}, both;
+    MPI_Aint places[2];
+
+    MPI_Get_address(&first, &places[0]);
+    MPI_Get_address(second, &places[1]);
+    MPI_Type_create_struct(2, lengths, places, types, &both);
+    MPI_Type_commit(&both);
+    MPI_Bcast(MPI_BOTTOM, 1, both, 1, MPI_COMM_WORLD);
+    verdict("a broadcast of variables at their addresses",
+            first != 7 || second[0] != 0.5 || second[1] != 1.5);
+    first = rank;
+    MPI_Allgather(MPI_BOTTOM, 1, both, packed, sizeof(int) + sizeof(second), MPI_BYTE, MPI_COMM_WORLD);
+    for (int r = 0; r < size; r++)
+        all &= memcmp(packed + (size_t)r * (sizeof(int) + sizeof(second)), &r, sizeof(r)) == 0;
+    verdict("an allgather of variables at their addresses", !all);
+    MPI_Type_free(&both);
+    free(packed);
 }
 
 #ifdef MPICH_VERSION
@@ -95,6 +123,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     attributes();
     empty();
+    addresses();
 #ifdef MPICH_VERSION
     arguments();
 #endif
