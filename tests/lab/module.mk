@@ -50,9 +50,10 @@ lab-mpi: mpi ## run unmodified MPI programs in C, Fortran and Python over real s
 mpi-random: mpi ## as root: random MPI programs over real switches, from SEED= (default 1), SEEDS= of them (default 20), with STEPS= (default 300); EACH=2: two ranks on each host
 	$(Q)FIRST=$(or $(SEED),1) SEEDS=$(or $(SEEDS),20) STEPS=$(or $(STEPS),300) tests/lab/mpi-random.sh $(B)
 
-.PHONY: mpi-scalapack
-mpi-scalapack: mpi ## as root: ScaLAPACK's test programs (scalapack-mpi-test) over real switches, and without them; EACH=2: two ranks on each host; MPIS=openmpi; PROGRAMS="xdlu xdqr"
-	$(Q)tests/lab/mpi-scalapack.sh $(B) $(PROGRAMS)
+# Hours: each of 18 cells takes up to CELL seconds over banyan and as many without it.
+.PHONY: mpi-suites
+mpi-suites: mpi ## as root: the tests of mpi4py, hpcc and ScaLAPACK with 1, 2 and 8 ranks on each host, under Open MPI and MPICH, over real switches and without them; hours; SUITES="hpcc scalapack mpi4py" MPIS=openmpi EACH="1 2" CELL=600 PROGRAMS="xdlu xdqr" MPI4PY=FOLDER
+	$(Q)tests/lab/mpi-suite.sh $(B)
 
 .PHONY: mpi-applications
 mpi-applications: mpi ## as root: LAMMPS and Quantum ESPRESSO over real switches, and without them; EACH=2: two ranks on each host
