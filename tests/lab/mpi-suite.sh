@@ -2,11 +2,12 @@
 # Runs test programs of others, which check their own results, on the four hosts of a lab with
 # banyand. Reports the calls offloaded, and those left to MPI with their reasons. Needs root.
 #   mpi-suite.sh BUILD openmpi|mpich "PROGRAM [ARGUMENT...]"...
-#       over banyan, and where one fails there, without it. EACH=2: two ranks on each host. Exit 1: a
-#       program fails only over banyan.
+#       over banyan, and where one fails there, without it. EACH=2: two ranks on each host. Exit 1:
+#       a program fails only over banyan.
 #   mpi-suite.sh BUILD
-#       the suites of hpcc, ScaLAPACK and mpi4py, over banyan and without it: what passes must be the
-#       same. Prints a line for each suite, MPI and number of ranks on a host (a cell). Settings:
+#       the suites of hpcc, ScaLAPACK and mpi4py, over banyan and without it: what passes must be
+#       the same. Prints a line for each suite, MPI and number of ranks on a host (a cell).
+#       Settings:
 #       SUITES="hpcc scalapack mpi4py", MPIS="openmpi mpich", EACH="1 2 8"
 #       CELL: the seconds that each cell may take over banyan, and without it (default 600)
 #       PROGRAMS: those of ScaLAPACK; MODULES: those of mpi4py (test_op,test_comm)
@@ -48,8 +49,8 @@ row() {
 skip() { echo "  note: $mpi, $suite is skipped: $1"; }
 
 # mpi4py_pass run|launch SECONDS [LIST]: runs mpi4py's tests, or only those in LIST, for at most
-# SECONDS seconds. Writes "ok|skipped|wrong|slow|ended NAME" for each that has an end on all ranks to
-# $dir/decided: wrong on one rank, too slow, or the rank ended in it.
+# SECONDS seconds. Writes "ok|skipped|wrong|slow|ended NAME" for each that has an end on all ranks
+# to $dir/decided: wrong on one rank, too slow, or the rank ended in it.
 mpi4py_pass() {
     local until=$((SECONDS + $2)) left status before
     : >"$dir/decided"
@@ -78,8 +79,8 @@ mpi4py_pass() {
         [ "$(wc -l <"$dir/decided")" -gt "$before" ] || break
     done
 }
-# Tests of mpi4py: first without banyan; then over it those that passed, so that the plugin prints the
-# counts of these at the end of one program; then those that did not.
+# Tests of mpi4py: first without banyan; then over it those that passed, so that the plugin prints
+# the counts of these at the end of one program; then those that did not.
 suite_mpi4py() {
     local modules='' types=${TYPES:-} one=${ONE:-120} both
     [ -n "${MPI4PY:-}" ] || { skip "MPI4PY is not set"; return; }
@@ -153,11 +154,11 @@ suite_hpcc() {
 # results; they must be the same over banyan and without it.
 programs=${PROGRAMS:-xdqr xdlu xdllt xdinv xdhrd xdbrd xdtrd xdls xdnep xddblu xdpbllt xdsep}
 folder=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/scalapack
-# The results in a program's output: its own counts, and the words at the ends of its rows. Messages of
-# the MPI may contain such words, too.
+# The results in a program's output: its own counts, and the words at the ends of its rows. Messages
+# of the MPI may contain such words, too.
 results_of() { # FILE
     grep -aE '[0-9]+ +tests' "$1" | tr -s ' ' | sort
-    grep -aoE '\b(PASSED|FAILED|passed|failed|BYPASSED) *$' "$1" | tr -d ' ' | sort | uniq -c
+    grep -aoE '\b(PASSED|FAILED|passed|failed|BYPASSED)( +EVX?| +EVD)? *$' "$1" | tr -s ' ' | sort | uniq -c
 }
 alike() { cmp -s "$1" "$2"; }
 summary_of() { grep -aoE '[0-9]+ tests completed and passed' "$1" | head -n 1; }
@@ -170,8 +171,8 @@ scalapack_input() {
 }
 suite_scalapack() {
     local program until=$((SECONDS + 2 * cell)) before=$((passed + failed)) good=$passed bad=$failed count=0
-    # The grids of its input have at most four processes. Eight ranks on a host are dealt out over the
-    # hosts, so that these are on several.
+    # The grids of its input have at most four processes. Eight ranks on a host are dealt out over
+    # the hosts, so that these are on several.
     local by=slot
     [ "$each" -le 2 ] || by=node
     [ -x "$folder/openmpi-tests/xdqr" ] || { skip "apt-get install scalapack-mpi-test"; return; }
