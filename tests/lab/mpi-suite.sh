@@ -195,5 +195,5 @@ for suite in ${SUITES:-hpcc scalapack mpi4py}; do
         done
     done
 done
-printf '  %s\n' "${table[@]}"
+[ ${#table[@]} -eq 0 ] || printf '  %s\n' "${table[@]}"
 finish
