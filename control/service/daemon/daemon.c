@@ -323,8 +323,9 @@ static int run(const struct by_daemon_options *options, bool *again)
     if (status == 0 && !daemon->ending) {
         by_start_open(daemon);
         by_daemon_run(daemon);
-        status = daemon->status;
     }
+    if (status == 0)
+        status = daemon->status; /* also of a part that has ended it while it opened */
     *again = daemon->retires;
     close_daemon(daemon);
     return status;

@@ -46,10 +46,11 @@ static struct {
     int parsed;                       /* its result */
     int site_error, state_error, lead_error, wait_error, members_error, http_error;
     bool exposed, signalled;
-    unsigned retires; /* so many times another controller comes to lead */
-    int status;       /* of the loop */
-    mode_t mask;      /* while it runs */
-    bool hangs;       /* the threads do not end in time */
+    unsigned retires;          /* so many times another controller comes to lead */
+    const char *out_of_memory; /* this part ends the daemon */
+    int status;                /* of the loop */
+    mode_t mask;               /* while it runs */
+    bool hangs;                /* the threads do not end in time */
     void *(*guard)(void *);
     void *guard_context;
     unsigned interrupted;
@@ -219,9 +220,20 @@ struct by_daemon_work *by_work_start(struct by_event_queue *events)
         record(name " ");                                                                                    \
     }
 
-DOES(by_recovery_open, "recovery")
+/* Parts that end the daemon if they find no memory. */
+#define MAY_END(function, name)                                                                              \
+    void function(struct by_daemon *daemon)                                                                  \
+    {                                                                                                        \
+        record(name " ");                                                                                    \
+        if (rig.out_of_memory != NULL && strcmp(rig.out_of_memory, name) == 0) {                             \
+            daemon->ending = true;                                                                           \
+            daemon->status = 3;                                                                              \
+        }                                                                                                    \
+    }
+
+MAY_END(by_recovery_open, "recovery")
 DOES(by_recovery_close, "-recovery")
-DOES(by_notice_open, "notice")
+MAY_END(by_notice_open, "notice")
 DOES(by_notice_close, "-notice")
 DOES(by_members_close, "-members")
 DOES(by_http_close, "-http")
@@ -467,6 +479,20 @@ static void hosts_and_pages_that_cannot_connect_end_the_start(void **state)
     }
 }
 
+static void a_part_without_memory_ends_the_start(void **state)
+{
+    static const char *const parts[] = {"recovery", "notice"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        rig.out_of_memory = parts[i];
+        rig.guard = NULL;
+        runs(3);
+        record_expect("fabric " OPENED "http -start -ahead -http -members guard -switches -work join -notice "
+                      "-recovery -jobs -queue " FREED);
+    }
+}
+
 static void a_state_of_its_own_is_a_folder(void **state)
 {
     (void)state;
@@ -579,6 +605,7 @@ int main(void)
         cmocka_unit_test_setup(a_command_line_with_a_status_starts_nothing, set_up),
         cmocka_unit_test_setup(what_is_wrong_with_files_is_told, set_up),
         cmocka_unit_test_setup(hosts_and_pages_that_cannot_connect_end_the_start, set_up),
+        cmocka_unit_test_setup(a_part_without_memory_ends_the_start, set_up),
         cmocka_unit_test_setup(a_state_of_its_own_is_a_folder, set_up),
         cmocka_unit_test_setup(a_shared_store_is_led_first, set_up),
         cmocka_unit_test_setup(a_store_that_cannot_be_led_ends_the_start, set_up),
