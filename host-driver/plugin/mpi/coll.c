@@ -505,6 +505,7 @@ static mca_coll_base_module_t *query(ompi_communicator_t *comm, int *priority)
     at = by_shim_comm_new(kind_of(comm), ompi_comm_rank(comm), ompi_comm_size(comm));
     self = at != NULL ? OBJ_NEW(module) : NULL;
     if (self == NULL) {
+        by_shim_out_of_memory("a communicator");
         by_shim_comm_free(at);
         return NULL;
     }

@@ -40,6 +40,12 @@ static struct {
     struct by_shim_number *forgotten;
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+void by_shim_out_of_memory(const char *what)
+{
+    fprintf(stderr, "banyan: MPI: no memory for %s\n", what);
+    PMPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 /* ---- joining and leaving ---- */
 
 void by_shim_idle(void)
@@ -92,10 +98,7 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     int verdict;
 
     if (all == NULL) {
-        fprintf(stderr, "banyan: MPI: no memory to agree among %d ranks: %zu bytes\n", self.size,
-                (size_t)self.size * sizeof(*all));
-        PMPI_Abort(MPI_COMM_WORLD, 3);
-        free(all);
+        by_shim_out_of_memory("the settings of the ranks");
         return 0;
     }
     if (on->gather(on, mine, all, (int)sizeof(*mine)) != MPI_SUCCESS) {
@@ -219,8 +222,10 @@ struct by_shim_comm *by_shim_comm_new(enum by_shim_kind kind, int rank, int size
 {
     struct by_shim_comm *comm = calloc(1, sizeof(*comm));
 
-    if (comm == NULL)
+    if (comm == NULL) {
+        by_shim_out_of_memory("a communicator");
         return NULL;
+    }
     *comm = (struct by_shim_comm){.kind = kind, .state = BY_SHIM_NEW, .rank = rank, .size = size};
     if (size < 2) {
         comm->state = BY_SHIM_OFF;
@@ -266,8 +271,7 @@ static int use(struct by_shim_comm *comm, struct by_mpi_lane *lane)
     if (comm->counts == NULL)
         comm->counts = calloc(4 * (size_t)comm->size, sizeof(*comm->counts));
     if (comm->counts == NULL) {
-        fprintf(stderr, "banyan: MPI: no memory for the counts of %d ranks\n", comm->size);
-        PMPI_Abort(MPI_COMM_WORLD, 3);
+        by_shim_out_of_memory("the counts of ranks");
         return 0;
     }
     comm->lane = lane;
@@ -290,10 +294,8 @@ static struct by_mpi_lane *new_lane(void)
 {
     struct by_mpi_lane *lane = calloc(1, sizeof(*lane));
 
-    if (lane == NULL) {
-        fprintf(stderr, "banyan: MPI: no memory for a communicator\n");
-        PMPI_Abort(MPI_COMM_WORLD, 3);
-    }
+    if (lane == NULL)
+        by_shim_out_of_memory("a communicator");
     return lane;
 }
 
@@ -394,8 +396,7 @@ static int announce(struct by_shim_comm *comm, const struct by_shim_gather *on)
     struct by_shim_number *number = calloc(1, sizeof(*number));
 
     if (number == NULL) {
-        fprintf(stderr, "banyan: MPI: no memory for a communicator\n");
-        PMPI_Abort(MPI_COMM_WORLD, 3);
+        by_shim_out_of_memory("a communicator");
         return 0;
     }
     pthread_mutex_lock(&self.lock);

@@ -49,7 +49,11 @@ struct by_shim_comm {
     uint64_t *counts;          /* four per rank */
 };
 
-/* Creates the state of a communicator; NULL: no memory. */
+/* Ends the program: a rank without memory would not agree with the others, which would wait for it.
+ * `what` it is for is printed. */
+void by_shim_out_of_memory(const char *what);
+
+/* Creates the state of a communicator; NULL: no memory, and the program ends. */
 struct by_shim_comm *by_shim_comm_new(enum by_shim_kind kind, int rank, int size);
 /* MPI has freed the communicator: gives back what it has. */
 void by_shim_comm_free(struct by_shim_comm *comm);
