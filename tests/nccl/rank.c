@@ -19,6 +19,7 @@
 #include "tests/nccl/work.h"
 
 #define RANKS_MAX 64
+#define CONNECT_S 10 /* after which a neighbour that does not connect has ended (s) */
 
 struct place {
     int rank, ranks;
@@ -114,8 +115,17 @@ struct ring {
     int left; /* the rank before */
 };
 
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 static void open_ring(struct nccl_driver *driver, struct place *place, size_t bytes, struct ring *ring)
 {
+    double until = now() + CONNECT_S;
     uint8_t mine[BY_NCCL_HANDLE_BYTES], all[RANKS_MAX][BY_NCCL_HANDLE_BYTES];
 
     memset(ring, 0, sizeof(*ring));
@@ -127,6 +137,8 @@ static void open_ring(struct nccl_driver *driver, struct place *place, size_t by
         die("listen");
     share(place, mine, all, sizeof(mine));
     while (ring->sender == NULL || ring->receiver == NULL) {
+        if (now() > until)
+            die("a neighbour does not connect");
         if (ring->sender == NULL &&
             nccl_connect(driver, 0, all[(place->rank + 1) % place->ranks], &ring->sender) != BY_NCCL_OK)
             die("connect");
@@ -176,14 +188,6 @@ static void pass_around(struct nccl_driver *driver, struct place *place, size_t 
 }
 
 /* ---- rank 1 vanishes: its interface is down, and nothing says so ---- */
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* Ranks 0 and 2 have a message to and from it under way, which must end as a remote error. Rank 1
  * does not read: after some time its window is full, and rank 0 has nothing outstanding. */

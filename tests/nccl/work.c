@@ -328,6 +328,7 @@ int nccl_work_run(struct nccl_work *work)
         error = all_windows(work, &buffers);
     if (error == 0)
         error = many_at_once(work, &buffers);
-    close_buffers(work, &buffers);
+    if (error == 0) /* else operations may be in flight, which use them up to the end of the program */
+        close_buffers(work, &buffers);
     return error;
 }
