@@ -1,14 +1,19 @@
 /*
  * A preloaded library that makes one call of a program fail: the FAIL_AT-th of a kind, counted from
  * 1. With FAIL_AT=0 none fails, and the number of calls is written to the file FAIL_COUNT at the
- * end. FAIL_OWN=1 counts the calls of the program's own code alone, not those of libraries.
+ * end. FAIL_OWN=1 counts the calls of the program's own code alone, not those of libraries;
+ * FAIL_OWN=TEXT those of the libraries and programs whose file names contain TEXT. FAIL_AFTER=FILE
+ * counts from the moment on at which the file exists. FAIL_STACKS=FILE writes there, at the end,
+ * the numbers of the calls that were the first with their stack.
  *   FAIL_KIND=memory   malloc, calloc, realloc and strdup: no memory
  *   FAIL_KIND=eio      write, pwrite, fsync, fdatasync, ftruncate and rename of files: EIO
  *   FAIL_KIND=enospc   write and pwrite of files: ENOSPC
  *   FAIL_KIND=short    write and pwrite of files: half of the bytes
  *   FAIL_KIND=send     send, sendto, sendmsg, sendmmsg and write to sockets: ENOBUFS
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +26,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define FRAMES     32
+#define STACKS_MAX 65536 /* a power of two */
+
 enum fail_kind { FAIL_NONE, FAIL_MEMORY, FAIL_EIO, FAIL_ENOSPC, FAIL_SHORT, FAIL_SEND };
 
 void *__libc_malloc(size_t bytes);
@@ -31,6 +39,12 @@ static enum fail_kind kind;
 static unsigned long at;
 static atomic_ulong calls;
 static uintptr_t own_begin, own_end; /* the program's code; 0: all calls count */
+static const char *own_name;         /* part of the name of files whose calls count, or NULL */
+static const char *_Atomic after;    /* calls count once this file exists; NULL: now */
+
+static const char *stacks;                  /* file for the calls with new stacks, or NULL */
+static atomic_ullong stack[STACKS_MAX];     /* hashes of those that were seen; 0: free */
+static atomic_ulong first_call[STACKS_MAX]; /* the number of the first call of each */
 
 /* The first object is the program. */
 static int find_program(struct dl_phdr_info *info, size_t bytes, void *context)
@@ -51,14 +65,35 @@ __attribute__((constructor)) static void begin(void)
         [FAIL_MEMORY] = "memory", [FAIL_EIO] = "eio",   [FAIL_ENOSPC] = "enospc",
         [FAIL_SHORT] = "short",   [FAIL_SEND] = "send",
     };
-    const char *name = getenv("FAIL_KIND"), *number = getenv("FAIL_AT");
+    const char *name = getenv("FAIL_KIND"), *number = getenv("FAIL_AT"), *own = getenv("FAIL_OWN");
 
-    if (getenv("FAIL_OWN") != NULL)
+    if (own != NULL && strcmp(own, "1") == 0)
         dl_iterate_phdr(find_program, NULL);
+    else
+        own_name = own;
+    after = getenv("FAIL_AFTER");
+    stacks = getenv("FAIL_STACKS");
+    if (stacks != NULL) {
+        void *frame;
+
+        backtrace(&frame, 1); /* the first one loads a library */
+    }
     at = number != NULL ? strtoul(number, NULL, 10) : 0;
     for (unsigned i = 1; name != NULL && i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
             kind = (enum fail_kind)i;
+}
+
+static void write_stacks(void)
+{
+    FILE *file = fopen(stacks, "w");
+
+    if (file == NULL)
+        return;
+    for (size_t i = 0; i < STACKS_MAX; i++)
+        if (first_call[i] != 0)
+            fprintf(file, "%lu\n", first_call[i]);
+    fclose(file);
 }
 
 __attribute__((destructor)) static void end(void)
@@ -68,6 +103,8 @@ __attribute__((destructor)) static void end(void)
     FILE *file;
 
     kind = FAIL_NONE;
+    if (stacks != NULL)
+        write_stacks();
     file = path != NULL ? fopen(path, "w") : NULL;
     if (file == NULL)
         return;
@@ -75,14 +112,61 @@ __attribute__((destructor)) static void end(void)
     fclose(file);
 }
 
+/* Returns whether the calls of this code count. */
+static bool is_own(const void *caller)
+{
+    uintptr_t from = (uintptr_t)caller;
+    const char *base;
+    Dl_info info;
+
+    if (own_name == NULL)
+        return own_end == 0 || (from >= own_begin && from < own_end);
+    if (dladdr(caller, &info) == 0 || info.dli_fname == NULL)
+        return false;
+    base = strrchr(info.dli_fname, '/');
+    return strstr(base != NULL ? base : info.dli_fname, own_name) != NULL;
+}
+
+static bool is_time(void)
+{
+    int error = errno;
+
+    if (after != NULL && access(after, F_OK) == 0)
+        after = NULL;
+    errno = error;
+    return after == NULL;
+}
+
+/* Notes the number of a call if its stack is new. */
+static void note_stack(unsigned long number)
+{
+    unsigned long long hash = 14695981039346656037u;
+    void *frames[FRAMES];
+    int count = backtrace(frames, FRAMES);
+
+    for (int i = 2; i < count; i++) /* without this function and its caller */
+        hash = (hash ^ (uintptr_t)frames[i]) * 1099511628211u;
+    for (size_t i = 0, place = (size_t)(hash >> 40); i < STACKS_MAX; i++, place++) {
+        unsigned long long there = 0;
+
+        if (atomic_compare_exchange_strong(&stack[place % STACKS_MAX], &there, hash | 1))
+            first_call[place % STACKS_MAX] = number;
+        if (there == 0 || there == (hash | 1))
+            return;
+    }
+}
+
 /* Counts a call of this kind; returns whether it must fail. */
 static bool fails(enum fail_kind of, const void *caller)
 {
-    uintptr_t from = (uintptr_t)caller;
+    unsigned long number;
 
-    if (kind != of || (own_end != 0 && (from < own_begin || from >= own_end)))
+    if (kind != of || !is_own(caller) || !is_time())
         return false;
-    return atomic_fetch_add(&calls, 1) + 1 == at;
+    number = atomic_fetch_add(&calls, 1) + 1;
+    if (stacks != NULL)
+        note_stack(number);
+    return number == at;
 }
 
 static bool is_a(int fd, mode_t type)

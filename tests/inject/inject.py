@@ -11,7 +11,6 @@ that repeats it, and at the end `N passed, N failed`.
 """
 import argparse
 import concurrent.futures
-import itertools
 import json
 import os
 import random
@@ -20,67 +19,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-LIMIT_S = 20
-number = itertools.count(1)
-
-
-class Wrong(Exception):
-    """A program did what it must not."""
+from process import Process, Wrong, end_all
+from systems import Systems
 
 
-class Process:
-    """A program with its output in files, under the preloaded library if `fault` is set."""
-
-    def __init__(self, folder, command, fault=None):
-        environment = dict(os.environ, BANYAN_TIMEOUT="2", BANYAN_TRANSPORT="udp", ASAN_OPTIONS="detect_leaks=0")
-        if fault:
-            environment.update(fault)
-        self.path = os.path.join(folder, "out%d" % next(number))
-        with open(self.path, "w") as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
-                                            env=environment, cwd=folder)
-
-    def text(self):
-        with open(self.path, errors="replace") as file:
-            return file.read()
-
-    def until(self, words):
-        """Waits for the words, or the end. Returns whether the words were printed."""
-        begin = time.monotonic()
-        while not re.search(words, self.text()):
-            if self.process.poll() is not None:
-                return bool(re.search(words, self.text()))
-            if time.monotonic() - begin > LIMIT_S / 2:
-                return False
-            time.sleep(0.005)
-        return True
-
-    def end(self, stop=False):
-        """Waits for the end, after SIGTERM if `stop`. Returns the exit status, which must be sound."""
-        stop = stop and self.process.poll() is None
-        if stop:
-            self.process.terminate()
-        try:
-            status = self.process.wait(LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise Wrong("no end within %d s:\n%s" % (LIMIT_S, self.text())) from None
-        if status == -15 and stop and self.text().strip():
-            status = 3  # it was ending already, after an error
-        if status < 0 or status > 3:
-            raise Wrong("signal %d:\n%s" % (-status, self.text()) if status < 0 else
-                        "exit status %d:\n%s" % (status, self.text()))
-        if status != 0 and not self.text().strip():
-            raise Wrong("exit status %d without a text" % status)
-        return status
-
-
-class Scenarios:
+class Scenarios(Systems):
     def __init__(self, build, scratch):
-        self.bin, self.examples, self.scratch = os.path.join(build, "bin"), os.path.join(build, "tools"), scratch
+        self.bin, self.lib, self.examples = (os.path.join(build, folder) for folder in ("bin", "lib", "tools"))
+        self.scratch = scratch
         self.star = self.make("star", ["topo", "star", "--hosts", "3"])
         self.regular = self.make("regular", ["topo", "regular", "--hosts", "4", "--degree", "2"])
         self.tables = os.path.join(scratch, "tables")
@@ -88,6 +35,7 @@ class Scenarios:
         self.banyan(["tables", self.star, plan, "-o", self.tables])
         self.pair = os.path.join(scratch, "pair")
         self.make_pair()
+        self.make_site()
         self.saved = os.path.join(scratch, "saved")
         self.banyand_new(self.saved, {}, check=False)
 
@@ -155,8 +103,10 @@ class Scenarios:
     def switchd(self, folder, fault):
         """A switch that gets a table, and offers it to the next run."""
         control = "unix:%s/switch0.sock" % folder
-        command = [os.path.join(self.bin, "banyan-switchd"), "--name", "switch0", "--vdev", "net_null0", "--vdev", "net_null1",
-                   "--vdev", "net_null2", "--control", control, "--state", folder, "--no-huge", "--cores", "1"]
+        command = [os.path.join(self.bin, "banyan-switchd"), "--name", "switch0", "--control", control, "--state", folder,
+                   "--no-huge", "--cores", "1"]
+        for i in range(3):
+            command += ["--vdev", "net_null%d,no-rx=1" % i]
         process = Process(folder, command, dict(fault, FAIL_OWN="1"))
         pushed = False
         if process.until(r"ready,"):
@@ -179,8 +129,8 @@ class Scenarios:
     def library(self, folder, fault):
         """Three ranks of libbanyan on a fabric in memory, which check their sums."""
         process = Process(folder, [os.path.join(self.examples, "example-in_process"), self.tables], fault)
-        if process.end() != 0 and "in_process: " not in process.text():
-            raise Wrong("a wrong sum:\n" + process.text())
+        if process.end() != 0 and (fault["FAIL_AT"] == "0" or "in_process: " not in process.text()):
+            raise Wrong("a wrong sum, or an error without a fault:\n" + process.text())
 
     def library_udp(self, folder, fault):
         """Two ranks of libbanyan over UDP; rank 0 has the fault."""
@@ -192,32 +142,91 @@ class Scenarios:
             wait $!; peer=$?; [ $peer -le 3 ] || exit $peer; exit $status"""
                                    % (self.pair, example, faults, self.pair, example)])
         status = process.end()
-        if status not in (0, 1) or (status == 1 and "allreduce: " not in process.text()):
+        told = fault["FAIL_AT"] != "0" and "allreduce: " in process.text()
+        if status not in (0, 1) or (status == 1 and not told):
             raise Wrong("exit status %d:\n%s" % (status, process.text()))
         if re.search("ranks is (?!1$)", process.text(), re.M):
             raise Wrong("a wrong sum:\n" + process.text())
 
     KINDS = {"banyand_new": ["memory", "eio", "enospc", "short"], "banyand_again": ["memory", "eio", "enospc", "short"],
+             "banyand_serves": ["memory", "eio", "enospc", "short", "send"], "banyand_tls": ["own", "memory", "send"],
              "switchd": ["memory", "eio", "enospc", "short", "send"], "library": ["memory"],
-             "library_udp": ["memory", "send"]}
+             "library_udp": ["memory", "send"], "python": ["memory"], "nccl": ["memory", "send"],
+             "openmpi": ["memory"], "mpich": ["memory"]}
+    ALWAYS = {"openmpi:memory": [1, 2]}  # a rank without a module, for which the others waited for ever
 
 
-def attempt(scenarios, library, name, kind, at):
-    """Returns the violation, or None, and the number of calls."""
+def attempt(scenarios, library, name, kind, at, stacks=None):
+    """Returns the violation, or None, and the number of calls. Writes those with new stacks to a file."""
     folder = tempfile.mkdtemp(dir=scenarios.scratch)
     count = os.path.join(folder, "count")
-    fault = {"LD_PRELOAD": library, "FAIL_KIND": kind, "FAIL_AT": str(at), "FAIL_COUNT": count}
+    fault = {"LD_PRELOAD": library, "FAIL_KIND": "memory" if kind == "own" else kind, "FAIL_AT": str(at),
+             "FAIL_COUNT": count}
+    if kind == "own":  # the memory of the program's own code, without that of libraries
+        fault["FAIL_OWN"] = "1"
+    if stacks:
+        fault["FAIL_STACKS"] = stacks
     try:
         getattr(scenarios, name)(folder, fault)
         violation = None
     except Wrong as wrong:
         violation = str(wrong)
+    end_all(folder)
     calls = 0
     if os.path.exists(count):
         with open(count) as file:
             calls = int(file.read() or 0)  # nothing: the call that failed was one of these
     shutil.rmtree(folder)
     return violation, calls
+
+
+def draw(options, always, calls, stacks):
+    """Returns the numbers of the calls that fail, and of how many different ones they are."""
+    places = range(1, calls + 1)
+    if stacks:
+        with open(stacks) as file:
+            places = sorted(int(line) for line in file)
+    different = len(places)
+    if options.at:
+        places = [options.at]
+    elif options.runs:
+        places = random.Random(options.seed).sample(places, min(options.runs, different))
+        places = sorted(set(places).union(always))
+    return places, different
+
+
+def run(options, scenarios, library, pool):
+    """Runs all that is selected. Returns how many runs passed and failed."""
+    chosen, passed, failed = [], 0, 0
+    for name, kinds in scenarios.KINDS.items():
+        kinds = [kind for kind in kinds if not options.scenario or {name, name + ":" + kind} & set(options.scenario)]
+        kinds = [kind for kind in kinds if name + ":" + kind not in options.without]
+        if kinds and scenarios.lacks(name):
+            print("  SKIP   %-24s %s" % (name, scenarios.lacks(name)))
+            continue
+        for kind in kinds:
+            stacks = os.path.join(scenarios.scratch, "stacks-%s-%s" % (name, kind)) if options.stacks else None
+            chosen.append((name, kind, stacks, pool.submit(attempt, scenarios, library, name, kind, 0, stacks)))
+    rows = []
+    for name, kind, stacks, count in chosen:
+        violation, calls = count.result()
+        if violation or not calls:
+            sys.exit("inject: %s:%s without a fault: %s" % (name, kind, violation or "it counts no calls"))
+        places, different = draw(options, scenarios.ALWAYS.get(name + ":" + kind, []), calls, stacks)
+        results = [pool.submit(attempt, scenarios, library, name, kind, at) for at in places]
+        rows.append((name, kind, calls, " (%d stacks)" % different if stacks else "", places, results))
+    for name, kind, calls, note, places, results in rows:
+        bad = 0
+        for at, result in zip(places, results):
+            violation = result.result()[0]
+            bad += violation is not None
+            if violation:
+                print("  FAIL   %s:%s --at %d: %s" % (name, kind, at, violation), flush=True)
+        print("  %-4s   %-24s %5d of %5d calls failed, %d violations%s"
+              % ("FAIL" if bad else "PASS", name + ":" + kind, len(places), calls, bad, note), flush=True)
+        passed += len(places) - bad
+        failed += bad
+    return passed, failed
 
 
 def main():
@@ -227,41 +236,18 @@ def main():
     parser.add_argument("--runs", type=int, default=0, help="faults of each scenario and kind, drawn at random (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at", type=int, default=0, help="fail this call alone")
+    parser.add_argument("--stacks", action="store_true", help="of calls with the same stack, only the first")
+    parser.add_argument("--without", action="append", default=[], help="leave out this scenario:kind")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1)
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     library = os.path.join(build, "lib/libfail.so")
     scratch = tempfile.mkdtemp(prefix="inject-")
-    passed = failed = 0
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     try:
-        scenarios = Scenarios(build, scratch)
-        for name, kinds in scenarios.KINDS.items():
-            if name == "library_udp" and os.geteuid() != 0:
-                print("  SKIP   library_udp              its network namespace needs root")
-                continue
-            for kind in kinds:
-                if options.scenario and name not in options.scenario and name + ":" + kind not in options.scenario:
-                    continue
-                violation, calls = attempt(scenarios, library, name, kind, 0)
-                if violation:
-                    sys.exit("inject: %s without a fault: %s" % (name, violation))
-                places = list(range(1, calls + 1))
-                if options.at:
-                    places = [options.at]
-                elif options.runs:
-                    places = sorted(random.Random(options.seed).sample(places, min(options.runs, calls)))
-                bad = 0
-                with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-                    results = pool.map(lambda at, n=name, k=kind: attempt(scenarios, library, n, k, at), places)
-                    for at, (violation, _) in zip(places, results):
-                        bad += violation is not None
-                        if violation:
-                            print("  FAIL   %s:%s --at %d: %s" % (name, kind, at, violation), flush=True)
-                print("  %-4s   %-24s %5d of %5d calls failed, %d violations"
-                      % ("FAIL" if bad else "PASS", name + ":" + kind, len(places), calls, bad), flush=True)
-                passed += len(places) - bad
-                failed += bad
+        passed, failed = run(options, Scenarios(build, scratch), library, pool)
     finally:
+        pool.shutdown(cancel_futures=True)
         shutil.rmtree(scratch)
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(failed > 0)
