@@ -6,6 +6,11 @@ unit-secure-tls_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm
 unit-secure-acceptor_SRC := tests/unit/firmware/secure/acceptor.c tests/unit/firmware/secure/keys.c
 unit-secure-acceptor_LIBS := control secure offload
 unit-secure-acceptor_LDLIBS := -lcmocka -ljansson -lgmp -lssl -lcrypto -lm -lpthread
+# OpenSSL at the end of a program.
+TESTS += unit-secure-openssl
+unit-secure-openssl_SRC := tests/unit/firmware/secure/openssl.c firmware/secure/openssl.c
+unit-secure-openssl_LIBS := offload
+unit-secure-openssl_LDLIBS := -lcmocka -lssl -lcrypto -lpthread
 # Hosts and ports as text.
 TESTS += unit-secure-hostport
 unit-secure-hostport_SRC := tests/unit/firmware/secure/hostport.c firmware/secure/hostport.c
