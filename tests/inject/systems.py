@@ -190,6 +190,7 @@ class Systems:
         ranks[0] += "".join(" %s=%s" % pair for pair in faults.items())
         environment = {"RANK0": ranks[0], "RANK1": ranks[1], "WORLD_SIZE": "2", "MASTER_ADDR": "10.7.0.1",
                        "MASTER_PORT": "29500", "HOME": folder, "TMPDIR": folder, "BANYAN_NCCL_INTERFACE": "lo",
+                       "BANYAN_TIMEOUT": "10" if fault["FAIL_AT"] == "0" else "2",
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "UCX_TLS": "posix,self"}
         network = ("ip link set lo up && ip address add 10.7.0.1/32 dev lo && ip address add 10.7.0.2/32 dev lo"
                    " || exit 3\n")
