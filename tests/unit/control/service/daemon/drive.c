@@ -2,6 +2,7 @@
 #include "tests/unit/control/service/daemon/drive.h"
 #include "tests/unit/control/service/daemon/descriptors.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -34,19 +36,37 @@ ssize_t __wrap_read(int fd, void *bytes, size_t size);
 
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value, struct itimerspec *old)
 {
-    (void)flags;
     (void)old;
+    assert_int_equal(flags, 0);
     assert_int_equal(fd, drive.timer->fd);
     record("timer %ld\n", value->it_interval.tv_nsec);
     assert_int_equal(value->it_interval.tv_nsec, value->it_value.tv_nsec);
     return 0;
 }
 
+int __wrap_timerfd_create(int clock, int flags);
+int __real_timerfd_create(int clock, int flags);
+struct by_recover *__wrap_by_recover_open(const struct by_recover_config *config);
+struct by_recover *__real_by_recover_open(const struct by_recover_config *config);
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+    assert_int_equal(clock, CLOCK_MONOTONIC);
+    assert_int_equal(flags, TFD_CLOEXEC | TFD_NONBLOCK);
+    errno = EMFILE;
+    return drive.no_timer ? -1 : __real_timerfd_create(clock, flags);
+}
+
+struct by_recover *__wrap_by_recover_open(const struct by_recover_config *config)
+{
+    return drive.no_memory ? NULL : __real_by_recover_open(config);
+}
+
 ssize_t __wrap_read(int fd, void *bytes, size_t size)
 {
     assert_int_equal(fd, drive.timer->fd);
     memset(bytes, 0, size);
-    return (ssize_t)size;
+    return drive.no_time ? -1 : (ssize_t)size;
 }
 
 int by_daemon_watch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
@@ -54,20 +74,29 @@ int by_daemon_watch(struct by_daemon *daemon, struct by_watcher *watcher, uint32
     (void)daemon;
     (void)events;
     drive.timer = watcher;
-    return 0;
+    errno = ENOSPC;
+    return drive.no_watch ? BY_EIO : 0;
 }
 
 void by_daemon_unwatch(struct by_daemon *daemon, struct by_watcher *watcher)
 {
     (void)daemon;
-    assert_ptr_equal(watcher, drive.timer);
+    assert_true(watcher == drive.timer || drive.no_memory); /* then it is not watched yet */
     drive.timer = NULL;
 }
 
 void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
 {
+    char text[200];
+    va_list arguments;
+
     (void)daemon;
-    fail_msg("ends with %d: %s", status, format);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (!drive.no_timer && !drive.no_memory && !drive.no_watch)
+        fail_msg("ends with %d: %s", status, text);
+    record("end %d: %s\n", status, text);
 }
 
 void by_news_tell(struct by_news *news, enum by_news_grade grade, const char *format, ...)
@@ -114,7 +143,8 @@ int64_t by_job_node(const struct by_job_spec *spec, const struct by_topology *to
 int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t **bytes, size_t *size,
                       struct by_problem *problem)
 {
-    (void)problem;
+    if (drive.no_image)
+        return by_problem_say(problem, BY_ENOMEM, "no memory for it");
     *size = 2;
     *bytes = by_alloc(2, 1);
     (*bytes)[0] = (uint8_t)(lowering - drive.lowerings);
@@ -127,6 +157,7 @@ void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, stru
     (void)daemon;
     record("%s %u.%u generation %u", by_member_name(frame.type), job, rank, frame.gen);
     if (frame.type == BY_MEMBER_FAIL) {
+        assert_int_equal(strnlen((const char *)frame.data, frame.bytes), frame.bytes);
         record(" %s: %.*s", by_error_name(frame.code), (int)frame.bytes, (const char *)frame.data);
     } else if (frame.bytes > 0) {
         assert_true(frame.bytes == 2 && frame.data[1] == H0 + rank);
@@ -395,6 +426,12 @@ void drive_open(void)
         daemon->jobs[daemon->job_count++] = &drive.jobs[i];
     }
     by_recovery_open(daemon);
+}
+
+void drive_reopen(void)
+{
+    by_recovery_close(&drive.daemon);
+    by_recovery_open(&drive.daemon);
 }
 
 void drive_run(void)

@@ -23,14 +23,19 @@ extern struct drive_rig {
     unsigned descriptors; /* of the process before it was opened */
     struct by_change *change;
     by_change_fn *planned, *pushed;
-    uint32_t target;          /* of pushes, or UINT32_MAX: none */
-    bool records, alternates; /* the store has the generations; jobs have paths without any node */
-    bool ahead;               /* plans were made in advance */
+    uint32_t target;                    /* of pushes, or UINT32_MAX: none */
+    bool records, alternates;           /* the store has the generations; jobs have paths without any node */
+    bool ahead;                         /* plans were made in advance */
+    bool no_time;                       /* the timer has not expired */
+    bool no_image;                      /* images of hosts cannot be made */
+    bool no_timer, no_memory, no_watch; /* what fails when it is opened, which is recorded */
 } drive;
 
 /* Both jobs run on x0 in generation 1. */
 void drive_open(void);
 void drive_close(void);
+/* Closes recovery and opens it again. */
+void drive_reopen(void);
 /* Lets all their ranks come. */
 void drive_run(void);
 /* Makes tables of that generation whose trees use the links of this switch. */

@@ -84,7 +84,7 @@ daemon-members-frames_LDLIBS  = -lcmocka $(banyand_LDLIBS)
 TESTS += daemon-members-groups
 daemon-members-groups_SRC    := tests/unit/control/service/daemon/test_members_groups.c tests/unit/control/service/daemon/printed.c tests/unit/control/service/daemon/record.c $(MEMBERS_RIG)
 daemon-members-groups_LIBS   := $(banyand_LIBS)
-daemon-members-groups_LDLIBS  = -lcmocka $(banyand_LDLIBS) -Wl,--wrap=by_groups_create,--wrap=by_groups_refused,--wrap=by_groups_left
+daemon-members-groups_LDLIBS  = -lcmocka $(banyand_LDLIBS) -Wl,--wrap=by_groups_create,--wrap=by_groups_refused,--wrap=by_groups_left,--wrap=by_lowering_rank
 TESTS += daemon-ahead
 daemon-ahead_SRC    := tests/unit/control/service/daemon/test_ahead.c tests/unit/control/tables/bench.c
 daemon-ahead_LIBS   := daemon control secure offload
@@ -129,9 +129,13 @@ daemon-renew_SRC    := tests/unit/control/service/daemon/test_renew.c tests/unit
 daemon-renew_LIBS   := control offload
 daemon-renew_LDLIBS := -lcmocka -ljansson -lgmp
 TESTS += daemon-recover-rank
-daemon-recover-rank_SRC    := tests/unit/control/service/daemon/test_recover_rank.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recover-rank_SRC    := tests/unit/control/service/daemon/test_recover_rank.c tests/unit/control/service/daemon/acts.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recover-rank_LIBS   := offload
 daemon-recover-rank_LDLIBS := -lcmocka
+TESTS += daemon-recover-times
+daemon-recover-times_SRC    := tests/unit/control/service/daemon/test_recover_times.c tests/unit/control/service/daemon/acts.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recover-times_LIBS   := offload
+daemon-recover-times_LDLIBS := -lcmocka -Wl,--wrap=calloc,--wrap=realloc
 TESTS += daemon-swallow-exact
 daemon-swallow-exact_SRC    := tests/unit/control/service/daemon/test_blackhole_exact.c control/service/daemon/blackhole.c
 daemon-swallow-exact_LIBS   := offload
@@ -156,7 +160,11 @@ daemon-watch_LDLIBS    := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=clock_ge
 TESTS += daemon-recovery
 daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recovery_LIBS   := control offload
-daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read
+daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read,--wrap=timerfd_create,--wrap=by_recover_open
+TESTS += daemon-recovery-edges
+daemon-recovery-edges_SRC    := tests/unit/control/service/daemon/test_recovery_edges.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recovery-edges_LIBS   := control offload
+daemon-recovery-edges_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read,--wrap=timerfd_create,--wrap=by_recover_open
 TESTS += daemon-lead
 daemon-lead_SRC    := tests/unit/control/service/daemon/test_lead.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/lead.c
 daemon-lead_LIBS   := control offload
@@ -164,7 +172,7 @@ daemon-lead_LDLIBS := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=gethostname,
 TESTS += daemon-changes
 daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
 daemon-changes_LIBS   := control offload
-daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=clock_gettime
+daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=clock_gettime,--wrap=eventfd
 TESTS += daemon-fabric
 daemon-fabric_SRC    := tests/unit/control/service/daemon/test_fabric.c tests/unit/control/tables/bench.c
 daemon-fabric_LIBS   := daemon control secure offload
@@ -238,7 +246,7 @@ daemon-apart-calls_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=pipe2,--wrap=fo
 TESTS += daemon-state-errors
 daemon-state-errors_SRC    := tests/unit/control/service/daemon/test_state_errors.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c control/service/daemon/state.c control/service/daemon/state_jobs.c control/service/daemon/state_folder.c
 daemon-state-errors_LIBS   := daemon control secure offload
-daemon-state-errors_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=sqlite3_step,--wrap=sqlite3_prepare_v2,--wrap=sqlite3_exec
+daemon-state-errors_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=sqlite3_step,--wrap=sqlite3_prepare_v2,--wrap=sqlite3_exec,--wrap=sqlite3_close
 TESTS += daemon-state-folder
 daemon-state-folder_SRC    := tests/unit/control/service/daemon/test_state_folder.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/state_folder.c
 daemon-state-folder_LIBS   := control offload

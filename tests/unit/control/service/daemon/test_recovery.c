@@ -120,26 +120,42 @@ static void no_rank_gets_tables_that_are_not_recorded(void **state)
     drive_close();
 }
 
-static void a_rank_that_comes_late_begins_where_the_others_did(void **state)
+static void late_rank(uint16_t job)
 {
-    (void)state;
+    char text[300];
+
     drive_open();
+    drive.jobs[0].spec.job = job;
     drive_run();
-    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 3, 1, 0, 0);
+    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, job, 1, 0, 0);
+    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 7, 0, 0, 0);
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     drive_planned(NULL);
     drive_pushed(0); /* tables of the old generation are gone, but the images of its ranks are kept */
     record_clear();
-    drive_come(3, 1, 0);
-    record_expect("WELCOME 3.1 generation 1 with table 1\nFREEZE 3.0 generation 2\nGO 3.0 generation 2\n"
-                  "FREEZE 3.1 generation 2 with table 2\nGO 3.1 generation 2\n");
-    drive_carried(3, 0, 2);
-    drive_carried(3, 1, 2);
-    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 3, 1, 0, 0);
+    drive_come(job, 1, 0);
+    snprintf(text, sizeof(text),
+             "WELCOME %u.1 generation 1 with table 1\nFREEZE %u.0 generation 2\nGO %u.0 generation 2\n"
+             "FREEZE %u.1 generation 2 with table 2\nGO %u.1 generation 2\n",
+             job, job, job, job, job);
+    record_expect(text);
+    drive_come(7, 0, 0);
+    assert_int_equal(strncmp(recorded, "WELCOME 7.0 generation 1 with table 1\n", 38), 0);
+    drive_carried(job, 0, 2);
+    drive_carried(job, 1, 2);
+    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, job, 1, 0, 0);
     record_clear();
-    drive_come(3, 1, 0);
-    record_expect("WELCOME 3.1 generation 2 with table 2\n");
+    drive_come(job, 1, 0);
+    snprintf(text, sizeof(text), "WELCOME %u.1 generation 2 with table 2\n", job);
+    record_expect(text);
     drive_close();
+}
+
+static void a_rank_that_comes_late_begins_where_the_others_did(void **state)
+{
+    (void)state;
+    late_rank(3);
+    late_rank(1);
 }
 
 static void a_job_without_a_path_waits_and_is_told_its_reason(void **state)
@@ -183,14 +199,17 @@ static void time_in_which_it_stood_still_counts_for_no_limit(void **state)
     drive_tick(1);
     assert_non_null(strstr(recorded, "FAIL 3.0 ")); /* after 1.5 s */
     record_clear();
-    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 7, 0, 0, 0);
+    by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 7, 1, 0, 0);
     drive_tick(499);
     drive_tick(500); /* five heartbeats without an event */
     drive_tick(499);
     drive_tick(499);
+    drive_tick(2);
     record_expect("");
-    drive_tick(4);
-    assert_non_null(strstr(recorded, "FAIL 7.1 "));
+    drive_tick(1);
+    record_expect("job 7: rank 1 (h1) failed: its connection to the controller was closed\n"
+                  "FAIL 7.0 generation 0 EABORTED: rank 1 (h1) failed: its connection to the controller was "
+                  "closed\n");
     drive_close();
 }
 
@@ -321,6 +340,14 @@ static void switches_of_a_slow_push_are_asked_and_suspected(void **state)
     drive_timer(40);
     assert_null(strstr(recorded, "ask"));
     drive_close();
+    drive_open();
+    drive_run();
+    drive.target = X0;
+    by_recovery_renew(&drive.daemon, 7, "many chunks");
+    drive_planned(NULL);
+    drive_timer(30);
+    assert_non_null(strstr(recorded, "ask 0 1\n"));
+    drive_close();
 }
 
 static void wait_of_job(uint16_t job)
@@ -351,6 +378,7 @@ static void wait_of_job(uint16_t job)
     drive.daemon.now_ms += 40;
     drive_tick(0);
     assert_true(by_recovery_waiting(&drive.daemon, used) && used[0] && used[1] && used[2] && used[3]);
+    assert_true(by_recovery_suspects(&drive.daemon, X1));
     drive.alternates = false;
     assert_false(by_recovery_suspects(&drive.daemon, X0));
     drive_close();
@@ -380,7 +408,8 @@ static void a_job_whose_rank_leaves_in_a_recovery_runs_without_its_ranks(void **
         drive_pushed(0);
         record_clear();
         by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_LEFT, failed->spec.job, 0, 0, 100);
-        assert_non_null(strstr(recorded, "has ended, and its data of the others' calls is lost\n"));
+        assert_non_null(
+            strstr(recorded, "rank 0 (h0) has ended, and its data of the others' calls is lost\n"));
         assert_true(failed->state == BY_JOB_RUNNING && other->state == BY_JOB_RECOVERING);
         drive_carried(other->spec.job, 0, 2);
         drive_carried(other->spec.job, 1, 2);
@@ -449,6 +478,12 @@ static void a_job_whose_keys_are_old_gets_another_generation(void **state)
     by_recovery_renew(&drive.daemon, 9, "many chunks");
     record_expect("");
     drive_close();
+    drive_open();
+    drive_run();
+    drive.daemon.loss.nodes[H0] = true; /* the first part */
+    by_recovery_renew(&drive.daemon, 7, "many chunks");
+    assert_non_null(strstr(recorded, "plan 7 as 2 again without h0\n"));
+    drive_close();
 }
 
 static void what_was_down_before_it_led_is_known_to_it(void **state)
@@ -462,6 +497,14 @@ static void what_was_down_before_it_led_is_known_to_it(void **state)
         "switch x1 does not answer: no job uses it\nlink h0 - x0 is down: planning again\n"
         "timer 4000000\nno more plans in advance\nplan 3 as 2 again 7 as 2 again without x1 without link "
         "0\n");
+    drive_close();
+    drive_open();
+    drive.switches[0].state = BY_SWITCH_DOWN;
+    drive.links[H1_X1].down = true;
+    drive_tick(0);
+    record_expect("switch x0 does not answer: planning again\nlink h1 - x1 is down: planning again\n"
+                  "timer 4000000\nno more plans in advance\n"
+                  "plan 3 as 2 again 7 as 2 again without x0 without link 3\n");
     drive_close();
 }
 
@@ -488,6 +531,9 @@ static void a_job_that_had_failed_is_planned_at_once(void **state)
     drive.jobs[0].gen_last = 6;
     drive_tick(0);
     record_expect("timer 4000000\nno more plans in advance\nplan 3 as 7\n");
+    drive_planned(NULL);
+    drive_pushed(0);
+    assert_true(drive.jobs[0].tables->gen == 7 && drive.jobs[0].state == BY_JOB_RUNNING);
     drive_close();
 }
 
