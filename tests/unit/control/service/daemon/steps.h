@@ -25,6 +25,7 @@ extern struct steps_rig {
     uint32_t fits, budget;
     enum by_push_settled settled;
     bool is_settled, may_follow, skips_record;
+    bool no_eventfd;   /* there are no more descriptors */
     uint64_t clock;    /* of push ids */
     uint64_t readings; /* of the monotonic clock: each one 1.5 s after the last */
     struct by_fabric_text ahead;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -479,6 +480,46 @@ static void a_plan_gives_way_and_a_push_does_not(void **state)
     steps_close(change);
 }
 
+static void jobs_of_one_change_are_admitted_one_after_another(void **state)
+{
+    struct by_change *change;
+
+    (void)state;
+    steps_open();
+    change = by_change_new(&steps.daemon);
+    by_change_touch(change, &steps.jobs[0], false);
+    by_change_touch(change, &steps.jobs[2], false);
+    by_change_plan(&steps.daemon, change, steps_planned);
+    steps_work();
+    record_expect("plan 2 as 31 window 64\nlower 2 window 64\nadmit 2 as 31 beside\n"
+                  "plan 7 as 33 window 64\nlower 7 window 64\nadmit 7 as 33 beside 2 as 31\n"
+                  "images of 2 as 31 window 64 share 0 7 as 33 window 64 share 2\nplanned\n");
+    steps_close(change);
+}
+
+/* Descriptor 0 stands for none, and stays as it is. */
+static void without_a_descriptor_a_change_cannot_be_stopped(void **state)
+{
+    struct by_change *change;
+    int kept = dup(STDIN_FILENO), fd = eventfd(5, EFD_CLOEXEC | EFD_NONBLOCK);
+    eventfd_t count = 0;
+
+    (void)state;
+    assert_true(fd >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
+    steps_open();
+    steps.no_eventfd = true;
+    change = steps_plan(false);
+    assert_int_equal(change->stop_fd, 0);
+    by_change_stop(change);
+    steps_push(change);
+    record_expect("push with a record to x0 x1 x2\nbegin\npushed\ntell pushed\nfinish done settled\n");
+    steps_close(change);
+    assert_true(eventfd_read(STDIN_FILENO, &count) == 0 && count == 5);
+    dup2(kept, STDIN_FILENO);
+    close(kept);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +542,8 @@ int main(void)
         cmocka_unit_test(the_times_of_plans_and_pushes_are_summed_up),
         cmocka_unit_test(switches_have_the_limits_of_their_last_answer),
         cmocka_unit_test(a_plan_gives_way_and_a_push_does_not),
+        cmocka_unit_test(jobs_of_one_change_are_admitted_one_after_another),
+        cmocka_unit_test(without_a_descriptor_a_change_cannot_be_stopped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
