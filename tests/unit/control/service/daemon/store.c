@@ -254,3 +254,17 @@ void store_sql(const char *sql)
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
 }
+
+void store_downgrade(uint64_t high, uint64_t low)
+{
+    char sql[400];
+
+    by_state_close(store.state);
+    store.state = NULL;
+    snprintf(
+        sql, sizeof(sql),
+        "ALTER TABLE tables DROP COLUMN secret; DROP TABLE ended; UPDATE meta SET number = 1 WHERE key = "
+        "'version'; INSERT INTO meta VALUES ('seed_high', %lld), ('seed_low', %lld);",
+        (long long)high, (long long)low);
+    store_sql(sql);
+}

@@ -61,5 +61,7 @@ void store_has_image(uint32_t node, uint8_t byte, uint64_t nonce);
 void store_has_push(uint64_t push_id, uint32_t count, uint32_t first);
 /* Changes the database of another connection. */
 void store_sql(const char *sql);
+/* Closes the store, and gives it the format of version 1, with a seed. */
+void store_downgrade(uint64_t high, uint64_t low);
 
 #endif

@@ -19,7 +19,8 @@
 /* More calls than any step makes. */
 #define CALLS_MAX 200
 
-static int calls_left = -1; /* until one fails; negative: none */
+static int calls_left = -1;  /* until one fails; negative: none */
+static unsigned checkpoints; /* of the journal */
 
 /* ---- the database ---- */
 
@@ -33,6 +34,9 @@ int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*callback)(void *, in
                         void *context, char **error);
 int __real_sqlite3_exec(sqlite3 *db, const char *sql, int (*callback)(void *, int, char **, char **),
                         void *context, char **error);
+
+int __wrap_sqlite3_close(sqlite3 *db);
+int __real_sqlite3_close(sqlite3 *db);
 
 static bool fails(void)
 {
@@ -53,7 +57,15 @@ int __wrap_sqlite3_prepare_v2(sqlite3 *db, const char *sql, int bytes, sqlite3_s
 int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*callback)(void *, int, char **, char **),
                         void *context, char **error)
 {
+    checkpoints += strstr(sql, "wal_checkpoint(TRUNCATE)") != NULL;
     return fails() ? SQLITE_IOERR : __real_sqlite3_exec(db, sql, callback, context, error);
+}
+
+/* No statement is left. */
+int __wrap_sqlite3_close(sqlite3 *db)
+{
+    assert_int_equal(__real_sqlite3_close(db), SQLITE_OK);
+    return SQLITE_OK;
 }
 
 void by_daemon_say(const char *format, ...)
@@ -358,6 +370,28 @@ static void a_store_that_cannot_be_opened_is_opened_the_next_time(void **state)
     store_sql("DELETE FROM meta"); /* as before its first use */
     store.state = NULL;
     assert_in_range(each_call(reopen, nothing), 8, CALLS_MAX);
+    store_downgrade(1, 2);
+    assert_in_range(each_call(reopen, nothing), 12, CALLS_MAX);
+    store_has_jobs("1 generation 1 last 17");
+    close_store();
+}
+
+/* The system does not write again what it could not write: the journal is emptied first. */
+static void a_transaction_after_one_that_failed_begins_with_an_empty_journal(void **state)
+{
+    struct by_problem problem = {0};
+
+    (void)state;
+    open_store();
+    checkpoints = 0;
+    assert_int_equal(by_state_elect(store.state, 6, &problem), 0);
+    assert_int_equal(checkpoints, 0);
+    calls_left = 1;
+    assert_int_equal(by_state_elect(store.state, 7, &problem), BY_EIO);
+    for (unsigned i = 0; i < 2; i++) { /* once */
+        assert_int_equal(by_state_elect(store.state, 8, &problem), 0);
+        assert_int_equal(checkpoints, 1);
+    }
     close_store();
 }
 
@@ -373,6 +407,7 @@ int main(void)
         cmocka_unit_test(an_end_that_cannot_be_recorded_is_recorded_with_the_next_push),
         cmocka_unit_test(what_cannot_be_read_is_an_error),
         cmocka_unit_test(a_store_that_cannot_be_opened_is_opened_the_next_time),
+        cmocka_unit_test(a_transaction_after_one_that_failed_begins_with_an_empty_journal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,9 +11,12 @@
 
 #include <cmocka.h>
 
+#include "control/tables/keyed.h"
+#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/wire/seal.h"
 #include "tests/unit/control/service/daemon/store.h"
+#include "tests/unit/control/tables/bench.h"
 
 static int reserve(struct store_change *made)
 {
@@ -228,6 +231,7 @@ static void a_store_is_opened_only_as_it_was_made(void **state)
     static const struct by_lower_options others[] = {{.mtu = 1}, {.det = 1}, {.cover = BY_COVER_HEADER}};
     struct by_state *second;
     struct by_problem problem = {0};
+    struct by_topology *other;
 
     (void)state;
     store_open();
@@ -239,6 +243,11 @@ static void a_store_is_opened_only_as_it_was_made(void **state)
                                " was made with another --mtu, --det or --keyed, which the tables "
                                "of running jobs need: give the same ones, or another folder"));
     }
+    other = bench_topology("h0 h1 x0*", "h0-x0 x0-h1");
+    assert_int_equal(by_state_open(store.folder, other, &store.lower, &second, &problem), BY_EMISMATCH);
+    assert_non_null(
+        strstr(problem.text, " belongs to another fabric: start with its topology, or give another folder"));
+    by_topology_free(other);
     store_sql("UPDATE meta SET number = 3 WHERE key = 'version'");
     assert_int_equal(by_state_open(store.folder, store.topology, &store.lower, &second, &problem),
                      BY_EVERSION);
@@ -248,6 +257,37 @@ static void a_store_is_opened_only_as_it_was_made(void **state)
     store_sql("UPDATE meta SET number = 2 WHERE key = 'version'");
     store.state = NULL;
     store_reopen();
+    store_close();
+}
+
+/* Version 1 derived the keys of all jobs from one seed. */
+static void a_store_of_version_1_gives_jobs_the_keys_of_its_seed(void **state)
+{
+    struct by_lower_options lower = {.seed = {0xf1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
+
+    (void)state;
+    store_open();
+    store_push(0, 5);
+    store_push(0, 6);
+    store_push(1, 7);
+    store_downgrade(by_get64(lower.seed), by_get64(lower.seed + 8));
+    for (unsigned i = 0; i < 2; i++) { /* the second time without the seed */
+        struct store_loaded loaded;
+
+        store_reopen();
+        loaded = store_load();
+        assert_int_equal(loaded.count, 2);
+        for (uint32_t j = 0; j < 2; j++) {
+            struct by_image_key key;
+
+            assert_int_equal(loaded.jobs[j]->tables->gen, 2 - j);
+            by_lower_key(&lower, &(struct by_image_job){.job = (uint16_t)(1 + j), .gen = (uint16_t)(2 - j)},
+                         NULL, &key);
+            assert_memory_equal(loaded.jobs[j]->tables->secret, key.key, sizeof(key.key));
+        }
+        store_unload(&loaded);
+    }
+    store_sql("INSERT INTO meta VALUES ('seed_high', 0), ('seed_low', 0)"); /* they are gone */
     store_close();
 }
 
@@ -377,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_late_record_is_committed_at_the_end),
         cmocka_unit_test(the_election_id_is_of_the_last_run),
         cmocka_unit_test(a_store_is_opened_only_as_it_was_made),
+        cmocka_unit_test(a_store_of_version_1_gives_jobs_the_keys_of_its_seed),
         cmocka_unit_test(files_that_are_no_files_of_this_user_are_refused),
         cmocka_unit_test(damage_is_reported_with_its_remedy),
         cmocka_unit_test(a_damaged_image_is_no_image),
