@@ -245,6 +245,10 @@ static void members_share_the_time_of_a_request(void **state)
     assert_int_equal(ask(etcd, 0, &problem), BY_EIO);
     record_expect("");
     close_client(etcd);
+    etcd = open_client("etcd:https://a:1/name"); /* the name is no part of the address */
+    assert_int_equal(ask(etcd, 100, &problem), 0);
+    record_expect("https://a:1/p {} in 101 ms\n");
+    close_client(etcd);
 }
 
 static void a_survey_asks_all_members_for_an_equal_time(void **state)

@@ -468,6 +468,14 @@ static void jobs_of_communicators_are_counted_with_the_requested_ones(void **sta
     planned(0, "");
     pushed(0, "");
     assert_int_equal(by_jobs_groups(&rig.daemon), 2);
+    by_jobs_step(&rig.daemon);
+    serve(3); /* 2 and 4 run, and 1 has ended */
+    assert_int_equal(by_jobs_groups(&rig.daemon), 1);
+    run(1);
+    create((struct by_job_spec){.job = 5}, "e");
+    create((struct by_job_spec){.job = 6}, "f");
+    create((struct by_job_spec){.job = 7, .is_group = true}, "g"); /* behind another one */
+    assert_int_equal(by_jobs_groups(&rig.daemon), 2);
     close_rig();
 }
 

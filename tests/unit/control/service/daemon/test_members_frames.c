@@ -455,10 +455,14 @@ static void the_first_and_the_last_frames_of_a_connection_are_not_lost(void **st
     close(one);
 }
 
-/* On a machine that has been up for years. */
+/* On a machine that has been up for years. Lines of hosts are not limited. */
 static void strangers_are_summed_up_when_they_rest(void **state)
 {
+    int host;
+
     (void)state;
+    members_job("3=allreduce");
+    host = enter("h1", 3, 1, 8);
     members_daemon()->now_ms = UINT64_C(100000000000);
     for (unsigned i = 0; i < 12; i++) {
         int one = members_join();
@@ -468,6 +472,10 @@ static void strangers_are_summed_up_when_they_rest(void **state)
         close(one);
     }
     assert_false(has_logged("is refused, and "));
+    give(host, (struct by_member_frame){
+                   .type = BY_MEMBER_HELLO, .job = 3, .data = (const uint8_t *)"h1", .bytes = 2});
+    logs("host h1: it sent HELLO after HELLO; its connection is closed\n");
+    close(host);
     members_daemon()->now_ms += 3000;
     members_turn();
     logs("a connection that is not from a host is refused, and 2 more in the last 3 s\n");

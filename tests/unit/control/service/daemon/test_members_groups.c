@@ -1,6 +1,8 @@
 /* The server of hosts: requests for jobs of communicators, and how much is queued for hosts. The
  * part that makes and ends such jobs is replaced. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,6 +35,16 @@ void __wrap_by_groups_create(struct by_daemon *daemon, uint16_t parent, uint32_t
                              uint32_t bytes, by_jobs_reply_fn *reply, void *context);
 void __wrap_by_groups_refused(struct by_daemon *daemon);
 void __wrap_by_groups_left(struct by_daemon *daemon, uint16_t job);
+
+static bool no_rank; /* no node is a rank */
+
+uint32_t __wrap_by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node);
+uint32_t __real_by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node);
+
+uint32_t __wrap_by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint32_t node)
+{
+    return no_rank ? UINT32_MAX : __real_by_lowering_rank(lowering, job, node);
+}
 
 void __wrap_by_groups_create(struct by_daemon *daemon, uint16_t parent, uint32_t node, const uint8_t *ranks,
                              uint32_t bytes, by_jobs_reply_fn *reply, void *context)
@@ -354,6 +366,176 @@ static void all_hosts_may_have_so_many_bytes_queued(void **state)
     free(data);
 }
 
+/* It does not read, then it does, and nothing is lost; then the loop does not watch its output. */
+static void what_waits_for_a_host_comes_when_it_reads(void **state)
+{
+    static uint8_t bytes[1 << 16];
+    uint8_t *data = by_alloc(BY_MEMBER_SAY_MAX, 1);
+    struct members_peer *peer;
+    size_t sent = 0, got = 0;
+    int fd;
+
+    (void)state;
+    members_job("3=allreduce");
+    fd = enter("h0", 3);
+    peer = members_daemon()->members->peers;
+    assert_false(peer->writing);
+    while (peer->out.used - peer->out.at < BY_MEMBER_SAY_MAX) {
+        hear(data, BY_MEMBER_SAY_MAX);
+        sent += BY_MEMBER_SAY_MAX;
+    }
+    assert_true(peer->writing);
+    for (unsigned idle = 0; idle < 2;) {
+        ssize_t count = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+        got += count > 0 ? (size_t)count : 0;
+        idle = count > 0 ? 0 : idle + 1;
+        members_turn();
+    }
+    assert_in_range(got - sent, 1, sent / BY_MEMBER_SAY_MAX * BY_MEMBER_FIXED_MAX); /* the heads */
+    assert_false(peer->writing);
+    assert_true(members_daemon()->members->waiting == 0);
+    close(fd);
+    free(data);
+}
+
+static void a_broken_connection_gives_way_at_once(void **state)
+{
+    uint8_t *data = by_alloc(BY_MEMBER_SAY_MAX, 1);
+    struct members_peer *peer;
+    int one, two;
+
+    (void)state;
+    members_job("3=allreduce");
+    one = enter("h0", 3);
+    two = members_join();
+    peer = members_daemon()->members->peers->next;
+    while (!peer->broken)
+        hear(data, BY_MEMBER_SAY_MAX);
+    record_clear();
+    give(two, (struct by_member_frame){.type = BY_MEMBER_HELLO,
+                                       .job = 3,
+                                       .number = 10, /* another process */
+                                       .data = (const uint8_t *)"h0",
+                                       .bytes = 2});
+    record_expect("died 3.0\ncame 3.0\n");
+    close(one);
+    close(two);
+    free(data);
+}
+
+static void the_hosts_have_a_limit_that_is_named(void **state)
+{
+    struct by_members *members = members_daemon()->members;
+    int one = members_join(), two;
+
+    (void)state;
+    members->peers_max = 2;
+    two = members_join();
+    assert_false(is_cut(two));
+    close(two);
+    members_turn();
+    members_turn();
+    members->peers_max = 1;
+    two = members_join();
+    assert_true(is_cut(two) && !is_cut(one));
+    logs("1 hosts are connected, the limit that ulimit -n allows; another one is refused\n");
+    close(two);
+    members->peer_count = members->peers_max = BY_MEMBERS_MAX;
+    two = members_join();
+    assert_true(is_cut(two));
+    logs(" hosts are connected, the limit; another one is refused\n");
+    members->peer_count = 1;
+    close(one);
+    close(two);
+}
+
+/* A host that has lost its network is noticed, and small frames do not wait. */
+static void connections_over_tcp_have_short_limits(void **state)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), value = 0;
+    socklen_t bytes = sizeof(value);
+
+    (void)state;
+    by_members_admit(members_daemon(), fd, NULL);
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &bytes), 0);
+    assert_int_equal(value, 1);
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &bytes), 0);
+    assert_int_equal(value, 3000);
+    members_turn();
+}
+
+/* One of a thousand frames arrives, of so many that chance does not matter. */
+static void faults_lose_as_many_frames_as_requested(void **state)
+{
+    static uint8_t bytes[1 << 16];
+    ssize_t count;
+    size_t got = 0;
+    int fd;
+
+    (void)state;
+    members_job("3=allreduce");
+    fd = enter("h0", 3);
+    members_daemon()->members->prng.state = 1;
+    members_daemon()->options.lose = 999;
+    for (unsigned i = 0; i < 100000; i++)
+        by_members_send(members_daemon(), 3, 0, (struct by_member_frame){.type = BY_MEMBER_GO, .gen = 1});
+    while ((count = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+        got += (size_t)count;
+    assert_in_range(got / BY_MEMBER_HEAD_BYTES, 60, 145);
+    members_daemon()->options.lose = 1000;
+    close(fd);
+    fd = request(3, "h1\0\x03", 4); /* the first frame is spared */
+    members_daemon()->options.lose = 0;
+    assert_non_null(strstr(recorded, "h1 requests ranks 03 of job 3\n"));
+    close(fd);
+}
+
+/* Jobs of some hosts, and a node that is no host. */
+static void a_host_without_a_job_of_its_own_is_refused(void **state)
+{
+    struct by_job *job = members_job("3=allreduce");
+    int fd;
+
+    (void)state;
+    job->spec.member = by_alloc(2, sizeof(bool));
+    job->spec.member[0] = true;
+    fd = enter("h1", 0);
+    members_daemon()->now_ms += BY_MEMBERS_HELLO_MS;
+    members_turn();
+    reads(fd, BY_ENOENT, "no job has host h1; banyan job create makes one");
+    fd = enter("h0", 0);
+    record_expect("came 3.0\n");
+    close(fd);
+    no_rank = true;
+    fd = enter("h1", 3);
+    no_rank = false;
+    reads(fd, BY_ENOENT, "h1 is not a rank of job 3");
+    members_daemon()->topology->nodes[1].compute = false;
+    fd = enter("h1", 3);
+    reads(fd, BY_ENOENT, "the topology has no host h1; set BANYAN_NODE to its name there");
+    fd = request(3, "h1\0\x03", 4);
+    reads(fd, BY_ENOENT, "the topology has no host h1; set BANYAN_NODE to its name there");
+    members_daemon()->topology->nodes[1].compute = true;
+}
+
+static void hosts_of_a_daemon_that_ends_have_not_died(void **state)
+{
+    int one, two;
+
+    (void)state;
+    members_job("3=allreduce");
+    one = enter("h0", 3);
+    two = enter("h1", 3);
+    record_clear();
+    printed_end(NULL, 0);
+    assert_int_equal(members_stop(), 0);
+    record_expect("");
+    assert_true(is_cut(one) && is_cut(two));
+    close(one);
+    close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +547,13 @@ int main(void)
             a_connection_that_has_ended_is_not_watched_while_another_process_has_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_host_may_have_so_many_bytes_queued, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_hosts_may_have_so_many_bytes_queued, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_waits_for_a_host_comes_when_it_reads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_broken_connection_gives_way_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_hosts_have_a_limit_that_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(connections_over_tcp_have_short_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(faults_lose_as_many_frames_as_requested, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_host_without_a_job_of_its_own_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup(hosts_of_a_daemon_that_ends_have_not_died, set_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
