@@ -64,6 +64,8 @@ int by_work_stop_fd(const struct by_daemon_work *work)
 bool by_recover_held(const struct by_recover *recover, bool is_link, uint32_t what)
 {
     assert_ptr_equal(recover, &steps);
+    if (steps.held_first)
+        return what == 0;
     return is_link ? steps.held_link && what == X1_X2 : steps.held_node && what == X2;
 }
 
@@ -147,7 +149,7 @@ int by_fabric_lower(const struct by_topology *topology, uint16_t job, const stru
     tables->need = by_alloc(NODES, sizeof(*tables->need));
     if (tables->window == 0)
         tables->window = 256;
-    for (uint32_t i = X0; i < NODES; i++)
+    for (uint32_t i = 0; i < NODES; i++)
         tables->need[i].slots = 3 * tables->window;
     return result(steps.lower_error, "not lowered", problem);
 }
@@ -239,7 +241,7 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
 
 int by_state_reserve(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
-    (void)state;
+    assert_ptr_equal(state, &steps);
     (void)change;
     return result(steps.reserve_error, "no store", problem);
 }
@@ -259,7 +261,7 @@ bool by_state_may_follow(const struct by_state *state, const struct by_change *c
 
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
-    (void)state;
+    assert_ptr_equal(state, &steps);
     (void)change;
     record("begin\n");
     return result(steps.begin_error, "no store", problem);
@@ -267,7 +269,7 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
 
 int by_state_write(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
-    (void)state;
+    assert_ptr_equal(state, &steps);
     (void)change;
     record("write\n");
     return result(steps.write_error, "no store", problem);
@@ -358,6 +360,7 @@ void steps_open(void)
     record_clear();
     daemon->topology = bench_topology("h0 x0* x1* x2*", "h0-x0 x0-x1 x1-x2");
     daemon->work = (struct by_daemon_work *)&steps;
+    daemon->state = (struct by_state *)&steps;
     daemon->recover = (struct by_recover *)&steps;
     daemon->options.plan_limit_s = 3;
     daemon->options.lower.mtu = 1500;

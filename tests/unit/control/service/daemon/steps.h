@@ -16,9 +16,9 @@ extern struct steps_rig {
     struct by_daemon daemon;
     struct by_daemon_switch switches[3];
     uint32_t switch_of[NODES];
-    struct by_job jobs[3]; /* 2, 5 and 7; 5 has failed */
-    struct by_task *task;  /* of the worker */
-    bool held_node, held_link;
+    struct by_job jobs[3];                 /* 2, 5 and 7; 5 has failed */
+    struct by_task *task;                  /* of the worker */
+    bool held_node, held_link, held_first; /* the first one alone */
     /* what fails */
     int draw_error, plan_error, lower_error, fabric_error, slots_error, share_error, images_error;
     int reserve_error, begin_error, write_error, push_error, settle_error;

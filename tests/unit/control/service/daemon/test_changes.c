@@ -34,6 +34,10 @@ static void a_change_has_the_jobs_with_tables_and_all_that_is_lost(void **state)
     assert_true(change->loss.links[H0_X0] && !change->loss.links[X0_X1] && change->loss.links[X1_X2]);
     assert_false(steps.daemon.loss.nodes[X2] || steps.daemon.loss.links[X1_X2]); /* those are of the daemon */
     by_change_free(change);
+    steps.held_first = true;
+    change = by_change_new(&steps.daemon);
+    assert_true(change->loss.nodes[0] && change->loss.links[0] && !change->loss.nodes[X2]);
+    by_change_free(change);
     steps.daemon.recover = NULL; /* it does not lead yet */
     change = by_change_new(&steps.daemon);
     assert_true(change->loss.nodes[X0] && !change->loss.nodes[X2]);
@@ -67,6 +71,28 @@ static void jobs_are_in_order_and_get_the_next_generation(void **state)
     by_change_leave(change, &steps.jobs[1]); /* it had failed, and is in no change */
     assert_true(change->ended == 5 && change->job_count == 4);
     steps_close(change);
+}
+
+static void a_change_has_room_for_all_jobs(void **state)
+{
+    struct by_job *jobs = by_alloc(BY_DAEMON_JOBS_MAX, sizeof(*jobs));
+    struct by_change *change;
+
+    (void)state;
+    steps_open();
+    steps.daemon.job_count = 0;
+    change = by_change_new(&steps.daemon);
+    for (uint32_t i = 0; i < BY_DAEMON_JOBS_MAX; i++) {
+        jobs[i].spec.job = (uint16_t)(i + 1);
+        by_change_touch(change, &jobs[i], false);
+    }
+    assert_int_equal(change->job_count, BY_DAEMON_JOBS_MAX);
+    by_change_leave(change, &jobs[0]);
+    assert_int_equal(change->job_count, BY_DAEMON_JOBS_MAX - 1);
+    for (uint32_t i = 0; i < change->job_count; i++)
+        assert_ptr_equal(change->jobs[i].job, &jobs[i + 1]);
+    steps_close(change);
+    free(jobs);
 }
 
 static void a_job_is_planned_and_admitted_beside_the_others(void **state)
@@ -173,11 +199,21 @@ static void a_smaller_window_has_a_note_with_the_cause(void **state)
     assert_string_equal(change->jobs[0].tables->note,
                         "its windows are 16 slots instead of 64, which would require 192 of the 191 slots of "
                         "x1");
+    assert_non_null(strstr(recorded, "lower 2 window 64\nadmit 2 as 31 beside 7 as 22\n"
+                                     "lower 2 window 16\nadmit 2 as 31 beside 7 as 22\nimages "));
     by_change_free(change);
     steps.switches[1].hello.slot_count = 0; /* its limit is unknown */
     change = steps_plan(false);
     assert_string_equal(change->jobs[0].tables->note,
                         "its windows are 16 slots instead of 64: more do not fit beside the other jobs");
+    by_change_free(change);
+    steps.switches[0].node = H0; /* a switch is the first node */
+    steps.daemon.topology->nodes[H0].compute = false;
+    steps.switches[0].hello.slot_count = 191;
+    change = steps_plan(false);
+    assert_string_equal(change->jobs[0].tables->note,
+                        "its windows are 16 slots instead of 64, which would require 192 of the 191 slots of "
+                        "h0");
     steps_close(change);
 }
 
@@ -466,6 +502,7 @@ static void a_plan_gives_way_and_a_push_does_not(void **state)
     (void)state;
     steps_open();
     change = by_change_new(&steps.daemon);
+    assert_false(is_stopped(change));
     by_change_yield(change);
     assert_true(is_stopped(change) && !is_stopped(change));
     by_change_stop(change); /* stops planning; the next push plans again */
@@ -486,6 +523,7 @@ static void jobs_of_one_change_are_admitted_one_after_another(void **state)
 
     (void)state;
     steps_open();
+    steps.daemon.loss.links[X1_X2] = true;
     change = by_change_new(&steps.daemon);
     by_change_touch(change, &steps.jobs[0], false);
     by_change_touch(change, &steps.jobs[2], false);
@@ -525,6 +563,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_has_the_jobs_with_tables_and_all_that_is_lost),
         cmocka_unit_test(jobs_are_in_order_and_get_the_next_generation),
+        cmocka_unit_test(a_change_has_room_for_all_jobs),
         cmocka_unit_test(a_job_is_planned_and_admitted_beside_the_others),
         cmocka_unit_test(the_window_is_that_of_before_or_as_asked_or_the_budget_of_a_communicator),
         cmocka_unit_test(a_window_that_does_not_fit_shrinks_unless_it_was_asked_for),

@@ -42,6 +42,9 @@ static struct {
     struct MHD_Daemon server;
     struct MHD_Connection connections[CONNECTIONS];
     unsigned connected;
+    unsigned runs;               /* of the server */
+    unsigned due;                /* so many times it is to run again at once */
+    MHD_UNSIGNED_LONG_LONG wait; /* then after this time; 0: not again */
 } rig;
 
 /* ---- the HTTP library ---- */
@@ -53,7 +56,7 @@ struct MHD_Daemon *MHD_start_daemon(unsigned flags, uint16_t port, MHD_AcceptPol
     enum MHD_OPTION option;
     va_list options;
 
-    (void)flags;
+    assert_int_equal(flags, MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME);
     (void)accept_context;
     assert_int_equal(port, rig.daemon.options.http_port);
     assert_true(accept == by_http_accept_local);
@@ -98,14 +101,18 @@ void MHD_stop_daemon(struct MHD_Daemon *server)
 enum MHD_Result MHD_run(struct MHD_Daemon *server)
 {
     assert_true(server == &rig.server && server->runs);
+    rig.runs++;
     return MHD_YES;
 }
 
 enum MHD_Result MHD_get_timeout(struct MHD_Daemon *server, MHD_UNSIGNED_LONG_LONG *timeout)
 {
     assert_true(server == &rig.server && server->runs);
-    *timeout = 0;
-    return MHD_NO;
+    *timeout = rig.due > 0 ? 0 : rig.wait;
+    if (rig.due == 0)
+        return rig.wait != 0 ? MHD_YES : MHD_NO;
+    rig.due--;
+    return MHD_YES;
 }
 
 const union MHD_DaemonInfo *MHD_get_daemon_info(struct MHD_Daemon *server, enum MHD_DaemonInfoType type, ...)
@@ -370,6 +377,33 @@ static void when_all_wait_for_their_answers_none_is_ended(void **state)
     assert_int_equal(rig.daemon.http->port.connection_count, BY_HTTP_CONNECTIONS_KEPT + 1);
 }
 
+/* So that heartbeats are not late. */
+static void the_server_runs_at_most_so_often_in_a_turn(void **state)
+{
+    static const struct {
+        unsigned due, runs;
+        MHD_UNSIGNED_LONG_LONG wait;
+    } cases[] = {{0, 1, 0}, {0, 1, 5}, {3, 4, 0}, {3, 4, 1}, {16, 17, 0}, {40, 17, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_watcher *watcher = &rig.daemon.http->port.watcher;
+
+        for (unsigned ready = 0; ready < 2; ready++) {
+            rig.runs = 0;
+            rig.due = cases[i].due;
+            rig.wait = cases[i].wait;
+            if (ready)
+                watcher->ready(&rig.daemon, watcher, 0);
+            else
+                by_http_tick(&rig.daemon);
+            assert_int_equal(rig.runs, cases[i].runs);
+        }
+    }
+    rig.due = 0;
+    rig.wait = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_connection_that_waits_for_its_answer_is_not_ended, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(when_all_wait_for_their_answers_none_is_ended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_server_runs_at_most_so_often_in_a_turn, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
