@@ -413,6 +413,7 @@ void drive_open(void)
     daemon->switch_count = 2;
     daemon->switches = drive.switches;
     daemon->links = drive.links;
+    drive.links[LINKS].down = true;
     daemon->loss.nodes = by_alloc(NODES, sizeof(bool));
     daemon->loss.links = by_alloc(LINKS, sizeof(bool));
     drive.records = true;

@@ -15,9 +15,9 @@ enum { H0_X0, H1_X0, H0_X1, H1_X1, LINKS };
 extern struct drive_rig {
     struct by_daemon daemon;
     struct by_daemon_switch switches[2];
-    struct by_link_state links[LINKS];
-    struct by_job jobs[2];           /* 3 and 7, of both hosts */
-    struct by_lowering lowerings[9]; /* by generation; nothing of them is read */
+    struct by_link_state links[LINKS + 1]; /* the last is none */
+    struct by_job jobs[2];                 /* 3 and 7, of both hosts */
+    struct by_lowering lowerings[9];       /* by generation; nothing of them is read */
     struct by_watcher *timer;
     uint32_t changes;     /* that exist */
     unsigned descriptors; /* of the process before it was opened */

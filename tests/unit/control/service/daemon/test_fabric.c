@@ -148,6 +148,42 @@ static void many_losses_are_named_as_far_as_the_text_has_room(void **state)
     by_topology_free(many);
 }
 
+/* To the last byte: 120 bytes of nodes and 80 bytes of links are the end. */
+static void no_more_losses_are_named_than_surely_have_room(void **state)
+{
+    static const char end[] = " are lost; the job can start again ";
+    struct by_topology *many = bench_topology(
+                           "h0 h1 x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx* x1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx* "
+                           "x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx* x3*",
+                           "h0-x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-h1 "
+                           "h0-x1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx "
+                           "h0-x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx h0-x3"),
+                       *part;
+    struct by_fabric_loss all;
+    struct by_problem problem = {0};
+
+    (void)state;
+    by_fabric_loss_init(&all, many);
+    for (uint32_t n = 2; n < many->node_count; n++)
+        all.nodes[n] = true;
+    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
+    assert_non_null(strstr(problem.text, end));
+    assert_memory_equal(strstr(problem.text, end) - 31, "x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 31);
+    by_fabric_loss_free(&all);
+    by_topology_free(many);
+    many = bench_topology("h0 h1hhhhhhhhhhhhh h2hhhhhhhhhhhhh h3hhhhhhhhhhhhh xxxxxxxxxxxxxxxx*",
+                          "h0-xxxxxxxxxxxxxxxx h1hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx "
+                          "h2hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx h3hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx");
+    by_fabric_loss_init(&all, many);
+    for (uint32_t l = 1; l < many->link_count; l++)
+        all.links[l] = true;
+    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
+    assert_non_null(strstr(problem.text, ": link h1hhhhhhhhhhhhh - xxxxxxxxxxxxxxxx, link h2hhhhhhhhhhhhh - "
+                                         "xxxxxxxxxxxxxxxx are lost; the job can start again "));
+    by_fabric_loss_free(&all);
+    by_topology_free(many);
+}
+
 /* Its names, in order. */
 static void has_nodes(struct by_topology *part, const char *names, uint32_t links)
 {
@@ -257,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_that_only_an_idle_host_connects_have_no_path, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(many_losses_are_named_as_far_as_the_text_has_room, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_more_losses_are_named_than_surely_have_room, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_part_has_what_the_ranks_reach, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_loss_of_a_node_is_one_of_its_links, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_texts_of_all_plans_of_a_job_can_be_read, set_up, tear_down),

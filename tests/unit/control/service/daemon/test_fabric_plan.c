@@ -386,6 +386,33 @@ static void lowered_trees_are_measured(void **state)
     by_topology_free(topology);
 }
 
+/* Each hop uses its link in the direction of its data, and each switch has its entries. */
+static void trees_of_one_direction_are_measured(void **state)
+{
+    static const unsigned collectives[] = {BY_COLLECTIVE_BROADCAST, BY_COLLECTIVE_REDUCE};
+    static const char *const trees[] = {"1 h0: h0>s0 s0>h2 s0>s1 s1>h1 s1>h3", NULL};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_topology *topology = bench_topology("s0* s1* h0 h1 h2 h3", "h0-s0 h2-s0 s0-s1 s1-h1 s1-h3");
+        struct by_plan *made = bench_plan(topology, collectives[i], "h0", trees);
+        struct by_job_tables tables = {.gen = 3, .plan_count = 1, .plans = &made};
+        struct by_problem problem = {0};
+
+        if (by_fabric_lower(topology, 9, &(struct by_lower_options){.window = 64}, &tables, &problem) != 0)
+            fail_msg("%s", problem.text);
+        for (uint32_t l = 0; l < topology->link_count; l++)
+            assert_true(tables.uses_link[l]);
+        assert_true(tables.need[0].entries > 0 && tables.need[1].entries > 0);
+        by_lowering_free(tables.lowering);
+        free(tables.uses_link);
+        free(tables.need);
+        free(tables.slot_base);
+        bench_plan_free(made);
+        by_topology_free(topology);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_plan_below_the_optimum_is_noted_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texts_are_made_in_this_process_until_one_fails, set_up, tear_down),
         cmocka_unit_test(lowered_trees_are_measured),
+        cmocka_unit_test(trees_of_one_direction_are_measured),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

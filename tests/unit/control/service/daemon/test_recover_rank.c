@@ -218,6 +218,24 @@ static void parts_that_no_job_uses_are_named_and_nothing_is_planned(void **state
     acts_close();
 }
 
+static void what_fails_again_before_it_is_used_stays_lost(void **state)
+{
+    (void)state;
+    acts_open(false);
+    acts_come();
+    acts_part(BY_RECOVER_SWITCH_GONE, 1);
+    acts.done[0] = 0;
+    acts_move(4, 5);
+    acts_part(BY_RECOVER_SWITCH_UP, 1);
+    acts_later(1999);
+    acts_part(BY_RECOVER_SWITCH_DOWN, 1);
+    acts_expect("log switch 1 is back; it will be used once it has been up for a while\n");
+    acts_later(5000);
+    acts_expect("");
+    assert_true(by_recover_lost_nodes(acts.recover)[1]);
+    acts_close();
+}
+
 static void a_switch_that_restarted_is_used_again_at_once(void **state)
 {
     (void)state;
@@ -314,6 +332,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_job_is_told_to_its_ranks_once),
         cmocka_unit_test(work_that_fails_says_why),
         cmocka_unit_test(parts_that_no_job_uses_are_named_and_nothing_is_planned),
+        cmocka_unit_test(what_fails_again_before_it_is_used_stays_lost),
         cmocka_unit_test(a_switch_that_restarted_is_used_again_at_once),
         cmocka_unit_test(what_drops_packets_again_soon_is_held_twice_as_long),
         cmocka_unit_test(a_path_that_a_trial_gave_for_as_long_as_a_wait_was_a_path),
