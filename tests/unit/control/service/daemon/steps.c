@@ -232,7 +232,8 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
                       struct by_problem *problem)
 {
     (void)lowering;
-    (void)problem;
+    if (node == X1 && steps.image_error != 0)
+        return result(steps.image_error, "no image of x1", problem);
     *size = 1;
     *bytes = by_alloc(1, 1);
     **bytes = (uint8_t)node;

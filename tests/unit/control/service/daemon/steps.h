@@ -21,6 +21,7 @@ extern struct steps_rig {
     bool held_node, held_link, held_first; /* the first one alone */
     /* what fails */
     int draw_error, plan_error, lower_error, fabric_error, slots_error, share_error, images_error;
+    int image_error; /* of x1 */
     int reserve_error, begin_error, write_error, push_error, settle_error;
     uint32_t fits, budget;
     enum by_push_settled settled;

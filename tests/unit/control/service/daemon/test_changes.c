@@ -265,6 +265,14 @@ static void a_plan_that_gives_way_or_images_that_fail_end_the_change(void **stat
     assert_int_equal(change->error, BY_ELIMIT);
     assert_string_equal(change->problem.text, "no images");
     assert_false(change->recorded);
+    by_change_free(change);
+    steps.images_error = 0;
+    steps.image_error = BY_ENOMEM;
+    change = steps_plan(false);
+    assert_int_equal(change->error, BY_ENOMEM);
+    assert_string_equal(change->problem.text, "no image of x1");
+    assert_true(change->images[X0].bytes != NULL && change->images[X2].bytes == NULL);
+    assert_false(change->recorded);
     steps_close(change);
 }
 
@@ -375,6 +383,16 @@ static void a_push_that_is_not_recorded_leaves_no_record(void **state)
     record_expect("push with a record to x0 x1 x2\nbegin\npushed EIO\ntell EIO\n");
     steps.begin_error = 0;
     steps.skips_record = true; /* no switch validated it */
+    steps.push_error = BY_EIO;
+    steps_push(change);
+    record_expect("push with a record to x0 x1 x2\npushed EIO\ntell EIO\n");
+    steps.skips_record = false; /* nor does one after a push that is recorded */
+    steps.push_error = 0;
+    steps_push(change);
+    assert_non_null(strstr(recorded, "finish done settled\n"));
+    for (unsigned i = 0; i < 3; i++)
+        steps.switches[i].hello.table_hash = 1;
+    steps.skips_record = true;
     steps.push_error = BY_EIO;
     steps_push(change);
     record_expect("push with a record to x0 x1 x2\npushed EIO\ntell EIO\n");
