@@ -1,6 +1,6 @@
 /*
- * Recovery as a step function between a daemon that a test plays: its actions are recorded as lines.
- * Job 9 has three ranks and is in generation 4; there are two switches and a link. One at a time.
+ * Recovery as a step function, whose actions are recorded as lines. Job 9 has three ranks and is in
+ * generation 4; there are two switches and a link. One at a time.
  */
 #ifndef BY_TEST_DAEMON_ACTS_H
 #define BY_TEST_DAEMON_ACTS_H
