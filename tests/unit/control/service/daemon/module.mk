@@ -241,7 +241,7 @@ daemon-parts_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=pthread_create,--wrap=pthread
 TESTS += daemon-apart-calls
 daemon-apart-calls_SRC    := tests/unit/control/service/daemon/test_apart_calls.c tests/unit/control/service/daemon/record.c control/service/daemon/apart.c
 daemon-apart-calls_LIBS   := control offload
-daemon-apart-calls_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=pipe2,--wrap=fork,--wrap=clock_gettime,--wrap=poll,--wrap=read,--wrap=kill,--wrap=waitpid
+daemon-apart-calls_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=pipe2,--wrap=fork,--wrap=clock_gettime,--wrap=poll,--wrap=read,--wrap=write,--wrap=kill,--wrap=waitpid
 # The store alone.
 TESTS += daemon-state-errors
 daemon-state-errors_SRC    := tests/unit/control/service/daemon/test_state_errors.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c control/service/daemon/state.c control/service/daemon/state_jobs.c control/service/daemon/state_folder.c

@@ -33,7 +33,8 @@ struct apart_calls_head {
 };
 
 static struct {
-    bool real; /* nothing is replaced */
+    bool real;     /* nothing is replaced but writes */
+    ssize_t write; /* most bytes of each write, or its result if it is not positive */
     int pipe_error, fork_error;
     uint64_t now_ms;
     unsigned polls;
@@ -58,6 +59,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 ssize_t __wrap_read(int fd, void *bytes, size_t size);
 ssize_t __real_read(int fd, void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+ssize_t __real_write(int fd, const void *bytes, size_t size);
 int __wrap_kill(pid_t pid, int signal);
 pid_t __wrap_waitpid(pid_t pid, int *status, int flags);
 pid_t __real_waitpid(pid_t pid, int *status, int flags);
@@ -129,6 +132,12 @@ ssize_t __wrap_read(int fd, void *bytes, size_t size)
         memcpy(bytes, rig.data + rig.at, count);
     rig.at += count;
     return (ssize_t)count;
+}
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t size)
+{
+    return rig.write <= 0 ? rig.write
+                          : __real_write(fd, bytes, size < (size_t)rig.write ? size : (size_t)rig.write);
 }
 
 int __wrap_kill(pid_t pid, int signal)
@@ -318,6 +327,37 @@ static void without_a_pipe_or_a_process_nothing_is_left_open(void **state)
     assert_int_equal(count_descriptors(), descriptors);
 }
 
+static int tell(void *context, FILE *out, struct by_problem *problem)
+{
+    (void)context;
+    (void)problem;
+    fprintf(out, "the result");
+    return 0;
+}
+
+static void a_process_may_write_its_result_in_pieces(void **state)
+{
+    (void)state;
+    for (ssize_t piece = -1; piece < 9; piece++) {
+        struct by_problem problem = {0};
+        char *bytes = NULL;
+        size_t size = 0;
+        int error;
+
+        prepare();
+        rig.real = true;
+        rig.write = piece;
+        error = by_apart_run(&limited, tell, NULL, &bytes, &size, &problem);
+        assert_int_equal(error, piece > 0 ? 0 : BY_EIO);
+        assert_int_equal(size, piece > 0 ? 10 : 0);
+        if (piece > 0)
+            assert_memory_equal(bytes, "the result", size);
+        else
+            assert_string_equal(problem.text, "its process failed");
+        free(bytes);
+    }
+}
+
 /* ---- a process of low priority ---- */
 
 /* Writes its priority and the number of its descriptors. */
@@ -370,6 +410,7 @@ int main(void)
         cmocka_unit_test(it_is_ended_when_banyand_ends_or_other_plans_come_first),
         cmocka_unit_test(a_process_that_fails_has_no_result),
         cmocka_unit_test(without_a_pipe_or_a_process_nothing_is_left_open),
+        cmocka_unit_test(a_process_may_write_its_result_in_pieces),
         cmocka_unit_test(a_process_of_low_priority_is_read_without_waiting),
     };
 
