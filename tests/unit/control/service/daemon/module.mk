@@ -246,7 +246,7 @@ daemon-apart-calls_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=pipe2,--wrap=fo
 TESTS += daemon-state-errors
 daemon-state-errors_SRC    := tests/unit/control/service/daemon/test_state_errors.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/store.c tests/unit/control/tables/bench.c control/service/daemon/state.c control/service/daemon/state_jobs.c control/service/daemon/state_folder.c
 daemon-state-errors_LIBS   := daemon control secure offload
-daemon-state-errors_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=sqlite3_step,--wrap=sqlite3_prepare_v2,--wrap=sqlite3_exec,--wrap=sqlite3_close
+daemon-state-errors_LDLIBS := $(DAEMON_LDLIBS) -Wl,--wrap=sqlite3_step,--wrap=sqlite3_prepare_v2,--wrap=sqlite3_exec,--wrap=sqlite3_close,--wrap=sqlite3_bind_int64,--wrap=sqlite3_bind_text,--wrap=sqlite3_bind_blob64
 TESTS += daemon-state-folder
 daemon-state-folder_SRC    := tests/unit/control/service/daemon/test_state_folder.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c control/service/daemon/state_folder.c
 daemon-state-folder_LIBS   := control offload

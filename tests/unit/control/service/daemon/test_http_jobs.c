@@ -292,6 +292,24 @@ static void what_a_body_may_not_say_is_refused_with_what_it_may(void **state)
     assert_int_equal(rig.creations, 0);
 }
 
+static void a_name_has_at_most_47_bytes(void **state)
+{
+    struct by_job job = {.spec.job = 9};
+    char body[120], name[49];
+
+    (void)state;
+    memset(name, 'n', sizeof(name));
+    name[48] = 0;
+    snprintf(body, sizeof(body), "{\"collectives\":\"allreduce\",\"name\":\"%s\"}", name);
+    answers("POST", "", body, "400 \"name\" must be a text of at most 47 bytes");
+    name[47] = 0;
+    snprintf(body, sizeof(body), "{\"collectives\":\"allreduce\",\"name\":\"%s\"}", name);
+    ask("POST", "", body);
+    assert_int_equal(rig.creations, 1);
+    assert_string_equal(rig.spec.name, name);
+    rig.reply(&rig.daemon, rig.context, 0, &job, "");
+}
+
 static void each_error_has_its_status(void **state)
 {
     static const struct {
@@ -327,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_is_created_as_the_body_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_body_may_not_say_is_refused_with_what_it_may, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_name_has_at_most_47_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_error_has_its_status, set_up, tear_down),
     };
 

@@ -21,6 +21,7 @@
 
 static int calls_left = -1;  /* until one fails; negative: none */
 static unsigned checkpoints; /* of the journal */
+static int binds_left = -1;  /* until a value cannot be bound; negative: all can */
 
 /* ---- the database ---- */
 
@@ -35,6 +36,16 @@ int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*callback)(void *, in
 int __real_sqlite3_exec(sqlite3 *db, const char *sql, int (*callback)(void *, int, char **, char **),
                         void *context, char **error);
 
+int __wrap_sqlite3_bind_int64(sqlite3_stmt *statement, int place, sqlite3_int64 value);
+int __real_sqlite3_bind_int64(sqlite3_stmt *statement, int place, sqlite3_int64 value);
+int __wrap_sqlite3_bind_text(sqlite3_stmt *statement, int place, const char *text, int bytes,
+                             void (*release)(void *));
+int __real_sqlite3_bind_text(sqlite3_stmt *statement, int place, const char *text, int bytes,
+                             void (*release)(void *));
+int __wrap_sqlite3_bind_blob64(sqlite3_stmt *statement, int place, const void *value, sqlite3_uint64 bytes,
+                               void (*release)(void *));
+int __real_sqlite3_bind_blob64(sqlite3_stmt *statement, int place, const void *value, sqlite3_uint64 bytes,
+                               void (*release)(void *));
 int __wrap_sqlite3_close(sqlite3 *db);
 int __real_sqlite3_close(sqlite3 *db);
 
@@ -59,6 +70,28 @@ int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*callback)(void *, in
 {
     checkpoints += strstr(sql, "wal_checkpoint(TRUNCATE)") != NULL;
     return fails() ? SQLITE_IOERR : __real_sqlite3_exec(db, sql, callback, context, error);
+}
+
+static bool bind_fails(void)
+{
+    return binds_left >= 0 && binds_left-- == 0;
+}
+
+int __wrap_sqlite3_bind_int64(sqlite3_stmt *statement, int place, sqlite3_int64 value)
+{
+    return bind_fails() ? SQLITE_NOMEM : __real_sqlite3_bind_int64(statement, place, value);
+}
+
+int __wrap_sqlite3_bind_text(sqlite3_stmt *statement, int place, const char *text, int bytes,
+                             void (*release)(void *))
+{
+    return bind_fails() ? SQLITE_NOMEM : __real_sqlite3_bind_text(statement, place, text, bytes, release);
+}
+
+int __wrap_sqlite3_bind_blob64(sqlite3_stmt *statement, int place, const void *value, sqlite3_uint64 bytes,
+                               void (*release)(void *))
+{
+    return bind_fails() ? SQLITE_TOOBIG : __real_sqlite3_bind_blob64(statement, place, value, bytes, release);
 }
 
 /* No statement is left. */
@@ -158,6 +191,22 @@ static int reserve(struct by_problem *problem)
 {
     made.jobs[0].gen = 18;
     return by_state_reserve(store.state, &made.change, problem);
+}
+
+/* It would be NULL in the store. */
+static void a_value_that_cannot_be_bound_is_an_error(void **state)
+{
+    struct by_problem problem = {0};
+    int count = 0;
+
+    (void)state;
+    open_store();
+    for (binds_left = 0; begin(&problem) != 0; binds_left = ++count)
+        is_as_before();
+    assert_in_range(count, 30, CALLS_MAX);
+    binds_left = -1;
+    store_has_push(6, 1, X0);
+    close_store();
 }
 
 static void generations_that_are_not_recorded_are_not_reserved(void **state)
@@ -399,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_whose_begin_fails_is_not_in_the_store),
+        cmocka_unit_test(a_value_that_cannot_be_bound_is_an_error),
         cmocka_unit_test(generations_that_are_not_recorded_are_not_reserved),
         cmocka_unit_test(a_record_that_cannot_be_written_is_not_there),
         cmocka_unit_test(a_record_that_is_not_committed_is_told_and_recorded_with_the_next_change),

@@ -260,6 +260,34 @@ static void a_store_is_opened_only_as_it_was_made(void **state)
     store_close();
 }
 
+/* As earlier programs wrote it: 1500 << 9, the coverage << 1, and det. */
+static void the_options_of_tables_are_kept_as_one_number(void **state)
+{
+    struct by_state *other;
+    struct by_problem problem = {0};
+
+    (void)state;
+    store_open();
+    by_state_close(store.state);
+    store.state = NULL;
+    store.lower = (struct by_lower_options){.mtu = 1500, .cover = BY_COVER_HEADER, .det = true};
+    store_sql("UPDATE meta SET number = 768003 WHERE key = 'lower'");
+    store_reopen();
+    by_state_close(store.state);
+    store.state = NULL;
+    store_sql("DELETE FROM meta"); /* a new one */
+    store_reopen();
+    store_reopen();
+    by_state_close(store.state);
+    store.state = NULL;
+    store_sql("UPDATE meta SET number = number - 768003 WHERE key = 'lower'");
+    assert_int_equal(by_state_open(store.folder, store.topology, &store.lower, &other, &problem),
+                     BY_EMISMATCH);
+    store.lower = (struct by_lower_options){0}; /* so that nothing is left */
+    store_reopen();
+    store_close();
+}
+
 /* Version 1 derived the keys of all jobs from one seed. */
 static void a_store_of_version_1_gives_jobs_the_keys_of_its_seed(void **state)
 {
@@ -417,6 +445,7 @@ int main(void)
         cmocka_unit_test(a_late_record_is_committed_at_the_end),
         cmocka_unit_test(the_election_id_is_of_the_last_run),
         cmocka_unit_test(a_store_is_opened_only_as_it_was_made),
+        cmocka_unit_test(the_options_of_tables_are_kept_as_one_number),
         cmocka_unit_test(a_store_of_version_1_gives_jobs_the_keys_of_its_seed),
         cmocka_unit_test(files_that_are_no_files_of_this_user_are_refused),
         cmocka_unit_test(damage_is_reported_with_its_remedy),
