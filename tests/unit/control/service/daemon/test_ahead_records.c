@@ -327,22 +327,23 @@ static void each_part_of_the_trees_that_has_no_plan_yet_is_planned(void **state)
 {
     (void)state;
     open_daemon();
+    rig.daemon.topology->nodes[H0].compute = false; /* a switch is the first node */
     by_ahead_add(&rig.jobs[0].ahead, NODES + H0_X0, NULL, 2);
     rig.plans = true;
     by_ahead_tick(&rig.daemon);
-    record_expect("plan without 2\nplan without 3\nplan without 6\nplan without 7\n");
+    record_expect("plan without 0\nplan without 2\nplan without 3\nplan without 6\nplan without 7\n");
     assert_int_equal(rig.planned, 0);
     ready();
     finish(0);
-    record_expect("wait\njob 3: plans for 3 single failures are made\n");
-    assert_int_equal(rig.jobs[0].ahead->count, 5);
+    record_expect("wait\njob 3: plans for 4 single failures are made\n");
     expect_plans(0, NODES + H0_X0, NULL, NULL);
-    expect_plans(1, X0, "part 2 want 0", "part 2 want 1");
-    expect_plans(2, X1, NULL, NULL);
-    expect_plans(3, NODES + H0_X1, "part 6 want 0", "part 6 want 1");
-    expect_plans(4, NODES + H1_X1, "part 7 want 0", "part 7 want 1");
-    assert_int_equal(rig.jobs[0].ahead->bytes, 6 * strlen("part 2 want 0"));
-    assert_int_equal(rig.jobs[0].ahead->gen, 5);
+    expect_plans(1, H0, "part 0 want 0", "part 0 want 1");
+    expect_plans(2, X0, "part 2 want 0", "part 2 want 1");
+    expect_plans(3, X1, NULL, NULL);
+    expect_plans(4, NODES + H0_X1, "part 6 want 0", "part 6 want 1");
+    expect_plans(5, NODES + H1_X1, "part 7 want 0", "part 7 want 1");
+    assert_int_equal(rig.jobs[0].ahead->bytes, 8 * strlen("part 2 want 0"));
+    assert_true(rig.jobs[0].ahead->gen == 5 && rig.jobs[0].ahead->count == 6);
     by_ahead_tick(&rig.daemon); /* nothing is left to plan */
     assert_int_equal(rig.started, 1);
     close_daemon();

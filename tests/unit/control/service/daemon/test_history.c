@@ -137,8 +137,8 @@ static void a_sample_counts_what_is_down_and_what_is_carried(void **state)
     assert_int_equal(sample->peak_permille, BY_HISTORY_NO_PERMILLE); /* nothing is known */
     assert_int_equal(sample->job_count, 0);
     daemon->links[0].down = daemon->links[3].down = true;
-    daemon->switches[0].state = BY_SWITCH_UP;
-    daemon->switches[1].state = daemon->switches[2].state = BY_SWITCH_DOWN;
+    daemon->switches[1].state = BY_SWITCH_UP;
+    daemon->switches[0].state = daemon->switches[2].state = BY_SWITCH_DOWN;
     daemon->now_ms += BY_HISTORY_STEP_MS;
     carry(daemon, 0, 0, 300000);
     carry(daemon, 0, 1, 200000);

@@ -364,7 +364,7 @@ static void its_election_id_is_above_all_earlier_ones(void **state)
         open_rig();
         rig.daemon.options.takeover = true;
         rig.election = cases[i].stored;
-        at(X1)->hello.election_id = cases[i].seen;
+        at(X0 + i % 3)->hello.election_id = cases[i].seen;
         rig.clock = cases[i].clock;
         tick();
         if (rig.daemon.election_id != cases[i].used)
@@ -376,23 +376,29 @@ static void its_election_id_is_above_all_earlier_ones(void **state)
 static void a_writer_that_sends_requests_leads(void **state)
 {
     (void)state;
-    open_rig();
-    rig.election = 50;
-    at(X1)->hello.election_id = 51;
-    at(X1)->hello.election_count = 7;
-    assert_string_equal(tick(), "");
-    rig.daemon.now_ms += 1199;
-    assert_string_equal(tick(), "");
-    record_expect("");
-    at(X1)->hello.election_count = 8;
-    tick();
-    record_expect(
-        "end 3: switch x1 is led by another controller, with election id 51: end that one, or start this "
-        "one with --takeover\n");
-    at(X1)->state = BY_SWITCH_DOWN; /* what it answered before does not count */
-    tick();
-    record_expect("");
-    close_rig();
+    for (uint32_t node = X0; node < NODES; node++) {
+        char text[160];
+
+        open_rig();
+        rig.election = 50;
+        at(node)->hello.election_id = 51;
+        at(node)->hello.election_count = 7;
+        assert_string_equal(tick(), "");
+        rig.daemon.now_ms += 1199;
+        assert_string_equal(tick(), "");
+        record_expect("");
+        at(node)->hello.election_count = 8;
+        tick();
+        snprintf(text, sizeof(text),
+                 "end 3: switch x%u is led by another controller, with election id 51: end that one, or "
+                 "start this one with --takeover\n",
+                 node - X0);
+        record_expect(text);
+        at(node)->state = BY_SWITCH_DOWN; /* what it answered before does not count */
+        tick();
+        record_expect("");
+        close_rig();
+    }
 }
 
 static void a_writer_without_requests_has_ended(void **state)
@@ -583,6 +589,11 @@ static void a_switch_that_has_restarted_meanwhile_is_reported_after_the_lead(voi
     record_expect("elect 1000\nlead 1000\nnotify READY=1\nled\n"
                   "said: switch x1 has restarted since the last controller ended\nrebooted x1\n");
     assert_false(at(X1)->restarted || at(X0)->restarted || at(X2)->restarted);
+    close_rig();
+    open_rig();
+    rig.nonce[X0] = 90;
+    tick();
+    assert_non_null(strstr(recorded, "\nrebooted x0\n"));
     close_rig();
     open_rig();
     rig.image_error = BY_EFORMAT; /* the table is made again */

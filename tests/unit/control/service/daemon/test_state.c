@@ -155,6 +155,33 @@ static void an_open_push_is_settled_by_the_next_program(void **state)
     }
 }
 
+/* A switch may be the first node, and several may get tables. */
+static void the_images_and_targets_of_a_push_are_all_recorded(void **state)
+{
+    struct by_state_open_push open;
+    struct by_problem problem = {0};
+    struct store_change made;
+
+    (void)state;
+    store_open();
+    store_change(&made, 5);
+    store_add_image(&made, H0, 9, 39, false);
+    store_add_image(&made, X0, 10, 40, true);
+    store_add_image(&made, X1, 11, 41, true);
+    store_begin(&made);
+    assert_int_equal(by_state_pending(store.state, &open, &problem), 0);
+    assert_int_equal(open.count, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_true(open.targets[i].node == X0 + i && open.targets[i].nonce == 40 + i &&
+                    open.targets[i].hash == made.images[X0 + i].hash);
+    by_state_pending_free(&open);
+    by_state_finish(store.state, true, true);
+    store_has_image(H0, 9, 39);
+    store_has_image(X0, 10, 40);
+    store_has_image(X1, 11, 41);
+    store_close();
+}
+
 static void the_record_of_an_open_push_is_replaced_by_that_of_the_next(void **state)
 {
     struct store_change first, second;
@@ -259,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_push_counts_from_its_recorded_end),
         cmocka_unit_test(a_push_without_effect_uses_up_its_generations),
         cmocka_unit_test(an_open_push_is_settled_by_the_next_program),
+        cmocka_unit_test(the_images_and_targets_of_a_push_are_all_recorded),
         cmocka_unit_test(the_record_of_an_open_push_is_replaced_by_that_of_the_next),
         cmocka_unit_test(a_job_that_ends_leaves_its_generation_and_no_property),
         cmocka_unit_test(a_job_that_has_failed_stays_with_its_reason_until_it_is_ended),

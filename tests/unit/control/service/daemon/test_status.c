@@ -90,7 +90,7 @@ static struct status_rig *rig_open(void)
     daemon->topology = bench_topology("h0 h1 sw0* sw1* x0", "h0-sw0 sw0-sw1 h1-sw1 sw1-x0 h1>x0");
     assert_int_equal(by_address_map_make(daemon->topology, &daemon->map, &problem), 0);
     daemon->links = by_alloc(daemon->topology->link_count, sizeof(*daemon->links));
-    daemon->links[2].down = true;
+    daemon->links[0].down = daemon->links[2].down = true;
     daemon->topology->arcs[daemon->topology->links[0].arc_ba].capacity = 30; /* to h0 */
     daemon->counts.link_downs = 31;
     daemon->counts.swallows = 32;
@@ -220,7 +220,7 @@ static const char whole_status[] =
     "\"waiting\":[]},{\"name\":\"x\\\"0\",\"state\":\"unknown\",\"address\":\"unix:/run/2\","
     "\"silent_ms\":0,\"error\":null,\"software\":\"\",\"boot\":null,\"table\":null,"
     "\"table_wanted\":null,\"slots\":{\"limit\":0,\"held\":0},\"entries\":{\"limit\":0,\"held\":0},"
-    "\"ports\":[],\"engine\":{},\"shares\":[],\"waiting\":[]}],\"links_down\":[{\"a\":\"h1\","
+    "\"ports\":[],\"engine\":{},\"shares\":[],\"waiting\":[]}],\"links_down\":[{\"a\":\"h0\",\"b\":\"sw0\"},{\"a\":\"h1\","
     "\"b\":\"sw1\"}],\"jobs\":[{\"job\":3,\"name\":\"train\",\"state\":\"running\",\"text\":null,"
     "\"generation\":17,\"ranks\":2,\"window\":64,\"note\":\"windows are halved\",\"share\":\"1/4\","
     "\"plans\":[{\"collective\":\"allreduce\",\"root\":null,\"optimum\":{\"num\":10,\"den\":3,"
@@ -387,7 +387,7 @@ static const char whole_metrics[] =
     "banyan_job_operation_bytes_total{job=\"3\",collective=\"allreduce\"} 8192\n"
     "# HELP banyan_links_down Links without a carrier\n"
     "# TYPE banyan_links_down gauge\n"
-    "banyan_links_down 1\n"
+    "banyan_links_down 2\n"
     "# HELP banyan_link_downs_total Links that went down\n"
     "# TYPE banyan_link_downs_total counter\n"
     "banyan_link_downs_total 31\n"
