@@ -259,6 +259,9 @@ static void a_job_has_ended_when_no_switch_has_its_tables(void **state)
     open_rig();
     job = run(4);
     job->gen_last = 12;
+    job->ahead = by_alloc(1, sizeof(*job->ahead)); /* what it has is freed */
+    job->latency = by_alloc(1, 1);
+    job->renew_from = by_alloc(1, sizeof(*job->renew_from));
     end(4, "a");
     record_expect("leave 4\nplan\n");
     assert_int_equal(job->state, BY_JOB_ENDING);
@@ -389,7 +392,9 @@ static void a_request_without_a_number_gets_the_lowest_free_one(void **state)
 {
     (void)state;
     open_rig();
-    run(1);
+    create((struct by_job_spec){.job = 0}, "");
+    record_expect("touch 1, generation 1\nplan\n");
+    serve(1);
     run(2);
     run(4);
     create((struct by_job_spec){.job = 0}, "a");
