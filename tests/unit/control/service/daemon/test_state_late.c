@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "control/service/daemon/state_inside.h"
 #include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
@@ -192,6 +193,12 @@ static void a_late_record_reserves_generations_of_each_job(void **state)
         store_take(&made.jobs[i], true);
     }
     assert_true(by_state_may_follow(store.state, &made.change));
+    assert_int_equal(store.state->coming_count, 3);
+    store_change(&made, 9);
+    for (unsigned i = 0; i < 3; i++)
+        store_add(&made, i, false);
+    assert_int_equal(by_state_write(store.state, &made.change, &problem), 0);
+    assert_int_equal(store.state->coming_count, 3); /* of this record alone */
     store_close();
 }
 
