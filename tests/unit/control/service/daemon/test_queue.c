@@ -11,6 +11,7 @@
 
 #include "control/service/daemon/event.h"
 #include "control/service/daemon/queue.h"
+#include "tests/unit/control/service/daemon/descriptors.h"
 
 /* Adds bytes that count up from `first`. */
 static void add(struct by_queue *queue, size_t bytes, uint8_t first)
@@ -121,6 +122,17 @@ static void events_leave_in_order_and_wake_the_loop(void **state)
     by_event_queue_close(NULL);
 }
 
+static void a_queue_of_events_leaves_no_descriptor_open(void **state)
+{
+    unsigned before = count_descriptors();
+    struct by_event_queue *queue = by_event_queue_open();
+
+    (void)state;
+    assert_int_equal(count_descriptors(), before + 1);
+    by_event_queue_close(queue);
+    assert_int_equal(count_descriptors(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +140,7 @@ int main(void)
         cmocka_unit_test(a_queue_takes_no_more_memory_than_its_bytes_need),
         cmocka_unit_test(only_an_empty_queue_gives_back_its_memory_and_keeps_a_small_one),
         cmocka_unit_test(events_leave_in_order_and_wake_the_loop),
+        cmocka_unit_test(a_queue_of_events_leaves_no_descriptor_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
