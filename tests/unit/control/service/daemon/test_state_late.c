@@ -96,6 +96,27 @@ static void generations_of_each_job_are_recorded_in_advance(void **state)
     store_close();
 }
 
+static void a_push_reserves_generations_of_each_of_its_jobs(void **state)
+{
+    struct store_change made;
+
+    (void)state;
+    store_open();
+    for (unsigned push = 0; push < 2; push++) {
+        store_change(&made, 5 + push);
+        for (unsigned i = 0; i < 2; i++)
+            store_add(&made, i, true);
+        assert_int_equal(by_state_may_follow(store.state, &made.change), push);
+        if (push == 0) {
+            store_begin(&made);
+            by_state_finish(store.state, true, true);
+        }
+        for (unsigned i = 0; i < 2; i++)
+            store_take(&made.jobs[i], push == 0);
+    }
+    store_close();
+}
+
 static void only_repairs_within_the_recorded_generations_are_recorded_late(void **state)
 {
     struct store_change made;
@@ -446,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generations_are_recorded_in_advance),
         cmocka_unit_test(generations_of_each_job_are_recorded_in_advance),
+        cmocka_unit_test(a_push_reserves_generations_of_each_of_its_jobs),
         cmocka_unit_test(only_repairs_within_the_recorded_generations_are_recorded_late),
         cmocka_unit_test(a_late_record_counts_when_it_is_committed),
         cmocka_unit_test(a_late_record_reserves_generations_of_each_job),
