@@ -1,6 +1,7 @@
 /* One rank's part of a test of CollNet; see work.h. */
 #include "tests/nccl/work.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,26 @@ static int many_at_once(struct nccl_work *work, struct buffers *buffers)
     return waited > 0 ? 0 : fault(work, "the plugin admits any number of operations", posted, done);
 }
 
+/* Keeps the buffers of a run that failed up to the end of the program: operations may be in flight,
+ * which use them. */
+static void keep_buffers(const struct buffers *buffers)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct kept {
+        struct buffers buffers;
+        struct kept *next;
+    } * kept;
+    struct kept *one = calloc(1, sizeof(*one));
+
+    if (one == NULL)
+        return;
+    one->buffers = *buffers;
+    pthread_mutex_lock(&lock);
+    one->next = kept;
+    kept = one;
+    pthread_mutex_unlock(&lock);
+}
+
 int nccl_work_run(struct nccl_work *work)
 {
     struct buffers buffers;
@@ -328,7 +349,9 @@ int nccl_work_run(struct nccl_work *work)
         error = all_windows(work, &buffers);
     if (error == 0)
         error = many_at_once(work, &buffers);
-    if (error == 0) /* else operations may be in flight, which use them up to the end of the program */
+    if (error == 0)
         close_buffers(work, &buffers);
+    else
+        keep_buffers(&buffers);
     return error;
 }
