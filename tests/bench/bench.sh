@@ -60,7 +60,7 @@ everything() {
     part sim "plans on simulated fabrics, beside their proven optimum" tests/bench/sim.sh "$build"
     part lossy "what losses cost on simulated fabrics" tests/bench/lossy.sh "$build"
     part lab-lossy "what losses cost in labs of real switches" tests/bench/lab-lossy.sh "$build"
-    part hosts "broadcasts between 8 hosts without offload, beside Open MPI" tests/bench/hosts.sh "$build"
+    part hosts "collectives between 8 hosts without offload, beside Open MPI" tests/bench/hosts.sh "$build"
     part broadcast "broadcasts between 8 namespaces: over TCP, over trees and UDP, and Open MPI's" with_packages tests/bench/broadcast.sh "$build"
     part series "series of scatters, gathers, all-to-alls and reduces on links that the lab limits, beside their optimum" tests/bench/series.sh "$build"
     part alltoall "all-to-alls of 8 hosts: between hosts, beside Open MPI and MPICH over TCP" with_packages tests/bench/latency.sh "$build" alltoall

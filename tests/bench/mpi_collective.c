@@ -1,14 +1,14 @@
 /*
  * mpi_collective: the throughput of an MPI's own collectives, for comparison in tests/bench/mpi.sh
- * and hosts.sh. One process per rank, single-threaded, MPI-1 calls only, so that each MPI's
- * compiler wrapper builds the same source; not part of the normal build. Allreduce sums f32
+ * and hosts.sh. One process per rank, single-threaded, MPI-2 calls only, so that each MPI's
+ * compiler wrapper builds the same source; not part of the normal build. Reductions sum f32
  * integers small enough that every order of additions is exact; every element of every rank is
  * checked. Calls are blocking and in place, one after another after a barrier, as banyan-perf times
  * its own in place. The time is that of the slowest rank; the processor time is that of all ranks
  * and of the kernel's threads for interrupts (ksoftirqd). One more call, on fresh data, is checked.
  *
  *   mpi_collective [-c COLLECTIVE] [-w WARMUP] [-n ITERATIONS] BYTES...
- *                  COLLECTIVE: allreduce, broadcast or allgather
+ *                  COLLECTIVE: allreduce, broadcast, allgather or reduce-scatter
  *
  * Rank 0 prints one line for each size: `COLLECTIVE ranks= bytes= iterations= time_us= algbw= cpu=
  * wrong=`, algbw in GB/s (10^9 bytes of data over the time of one call), cpu in ns per byte of
@@ -31,8 +31,8 @@ struct mpi_collective_world {
     int rank, size;
 };
 
-enum collective { ALLREDUCE, BROADCAST, ALLGATHER, COLLECTIVES };
-static const char *const names[COLLECTIVES] = {"allreduce", "broadcast", "allgather"};
+enum collective { ALLREDUCE, BROADCAST, ALLGATHER, REDUCE_SCATTER, COLLECTIVES };
+static const char *const names[COLLECTIVES] = {"allreduce", "broadcast", "allgather", "reduce-scatter"};
 
 struct plan {
     enum collective collective;
@@ -67,7 +67,8 @@ static long value_of(long rank, long index)
     return (index * 7 + rank * 389 + index % 13 * rank) % VALUE_MODULUS;
 }
 
-/* The elements of each rank in an allgather: together they are the requested bytes. */
+/* The elements of each rank in an allgather or a reduce-scatter: together they are the requested
+ * bytes. */
 static long part_of(const struct mpi_collective_world *world, long count)
 {
     return count / world->size;
@@ -94,6 +95,8 @@ static long right_value(const struct mpi_collective_world *world, const struct p
         return value_of(0, i);
     if (plan->collective == ALLGATHER)
         return value_of(i / part_of(world, count), i);
+    if (plan->collective == REDUCE_SCATTER)
+        i += world->rank * part_of(world, count);
     for (int rank = 0; rank < world->size; rank++)
         sum += value_of(rank, i);
     return sum;
@@ -102,11 +105,13 @@ static long right_value(const struct mpi_collective_world *world, const struct p
 static long wrong_elements(const struct mpi_collective_world *world, const struct plan *plan,
                            const float *data, long count)
 {
-    long wrong = 0, all = 0;
+    long wrong = 0, all = 0, checked = count;
 
     if (plan->collective == ALLGATHER)
-        count = part_of(world, count) * world->size;
-    for (long i = 0; i < count; i++)
+        checked = part_of(world, count) * world->size;
+    if (plan->collective == REDUCE_SCATTER)
+        checked = part_of(world, count);
+    for (long i = 0; i < checked; i++)
         wrong += data[i] != (float)right_value(world, plan, count, i);
     MPI_Allreduce(&wrong, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     return all;
@@ -122,6 +127,8 @@ static void repeat(const struct mpi_collective_world *world, const struct plan *
             MPI_Allreduce(MPI_IN_PLACE, data, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         else if (plan->collective == BROADCAST)
             MPI_Bcast(data, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        else if (plan->collective == REDUCE_SCATTER)
+            MPI_Reduce_scatter_block(MPI_IN_PLACE, data, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         else
             MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, part, MPI_FLOAT, MPI_COMM_WORLD);
     }
@@ -221,7 +228,7 @@ static enum collective collective_of(const struct mpi_collective_world *world, c
     for (int i = 0; i < COLLECTIVES; i++)
         if (strcmp(name, names[i]) == 0)
             return (enum collective)i;
-    give_up(world, 2, "allreduce, broadcast or allgather is wanted, not", name);
+    give_up(world, 2, "allreduce, broadcast, allgather or reduce-scatter is wanted, not", name);
     return ALLREDUCE;
 }
 
