@@ -24,10 +24,10 @@ struct by_ring {
     uint32_t slots, slot_bytes; /* a power of two */
     size_t page_bytes, data_bytes;
     struct by_ring_shared *shared;
-    unsigned long *heard;      /* the bell's page that is written here: bytes read */
-    const unsigned long *rung; /* the bell's page that the kernel writes: bytes in all */
-    const uint8_t *data;       /* the slots */
-    uint64_t at;               /* frames taken (count) */
+    unsigned long *bell_read;          /* the bell's page that is written here: bytes read */
+    const unsigned long *bell_written; /* the bell's page that the kernel writes: bytes in all */
+    const uint8_t *data;               /* the slots */
+    uint64_t at;                       /* frames taken (count) */
     uint64_t lost_told;
     bool dozing; /* the sleep flag in `shared` may be set */
 };
@@ -89,11 +89,12 @@ static int map_ring(struct by_ring *ring)
 
     ring->bell_fd = bpf_object__find_map_fd_by_name(ring->object, "by_bell");
     ring->shared = by_object_variables(ring->object, sizeof(*ring->shared));
-    ring->heard = map_memory(ring->bell_fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
-    ring->rung = map_memory(ring->bell_fd, ring->page_bytes, PROT_READ, ring->page_bytes);
+    ring->bell_read = map_memory(ring->bell_fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
+    ring->bell_written = map_memory(ring->bell_fd, ring->page_bytes, PROT_READ, ring->page_bytes);
     ring->data = map_memory(slots_fd, ring->data_bytes, PROT_READ, 0);
-    return ring->shared == NULL || ring->heard == NULL || ring->rung == NULL || ring->data == NULL ? -errno
-                                                                                                   : 0;
+    return ring->shared == NULL || ring->bell_read == NULL || ring->bell_written == NULL || ring->data == NULL
+               ? -errno
+               : 0;
 }
 
 /* Returns 0, or -errno with the failed call in `*step`. */
@@ -145,10 +146,10 @@ void by_ring_close(struct by_ring *ring)
         close(ring->link_fd);
     if (ring->data != NULL)
         munmap((void *)(uintptr_t)ring->data, ring->data_bytes);
-    if (ring->rung != NULL)
-        munmap((void *)(uintptr_t)ring->rung, ring->page_bytes);
-    if (ring->heard != NULL)
-        munmap(ring->heard, ring->page_bytes);
+    if (ring->bell_written != NULL)
+        munmap((void *)(uintptr_t)ring->bell_written, ring->page_bytes);
+    if (ring->bell_read != NULL)
+        munmap(ring->bell_read, ring->page_bytes);
     if (ring->shared != NULL)
         munmap(ring->shared, sizeof(*ring->shared));
     bpf_object__close(ring->object);
@@ -189,14 +190,14 @@ void by_ring_return(struct by_ring *ring)
 
 bool by_ring_doze(struct by_ring *ring)
 {
-    unsigned long rung = __atomic_load_n(ring->rung, __ATOMIC_ACQUIRE);
+    unsigned long written = __atomic_load_n(ring->bell_written, __ATOMIC_ACQUIRE);
     bool empty;
 
     ring->dozing = true;
     __atomic_store_n(&ring->shared->asleep, 1, __ATOMIC_SEQ_CST);
     empty = ring->at == __atomic_load_n(&ring->shared->reserved, __ATOMIC_SEQ_CST);
     /* The kernel reports the bell as readable while some of its bytes have not been read. */
-    __atomic_store_n(ring->heard, empty ? rung : rung - 8, __ATOMIC_RELEASE);
+    __atomic_store_n(ring->bell_read, empty ? written : written - 8, __ATOMIC_RELEASE);
     return empty;
 }
 

@@ -55,12 +55,12 @@ for collective in "${collectives[@]}"; do
     for size in "${sizes[@]}"; do
         rm -f "$work"/median.*
         for ((round = 0; round < rounds; round++)); do
-            for who in "${contenders[@]}"; do
-                if [ "$who" = openmpi ]; then open_mpi "$collective" "$size"; else banyan_ranks "$who" "$collective" "$size"; fi >>"$work/median.$who" || status=1
+            for contender in "${contenders[@]}"; do
+                if [ "$contender" = openmpi ]; then open_mpi "$collective" "$size"; else banyan_ranks "$contender" "$collective" "$size"; fi >>"$work/median.$contender" || status=1
             done
         done
-        for who in "${contenders[@]}"; do
-            echo "$who $(median <"$work/median.$who")"
+        for contender in "${contenders[@]}"; do
+            echo "$contender $(median <"$work/median.$contender")"
         done | awk -v name="$collective" -v bytes="$size" '
             {rate[$1] = $2; row = row sprintf(" %9.4f", $2)}
             END {

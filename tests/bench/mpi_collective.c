@@ -56,7 +56,7 @@ static long number(const struct mpi_collective_world *world, const char *text, l
     if (errno != 0 || end == text || *end != '\0' || value < minimum || value > maximum) {
         char what[128];
 
-        snprintf(what, sizeof(what), "a number from %ld to %ld is wanted, not", minimum, maximum);
+        snprintf(what, sizeof(what), "a number from %ld to %ld is required, not", minimum, maximum);
         give_up(world, 2, what, text);
     }
     return value;
@@ -228,7 +228,7 @@ static enum collective collective_of(const struct mpi_collective_world *world, c
     for (int i = 0; i < COLLECTIVES; i++)
         if (strcmp(name, names[i]) == 0)
             return (enum collective)i;
-    give_up(world, 2, "allreduce, broadcast, allgather or reduce-scatter is wanted, not", name);
+    give_up(world, 2, "the collective must be allreduce, broadcast, allgather or reduce-scatter, not", name);
     return ALLREDUCE;
 }
 

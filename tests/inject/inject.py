@@ -142,8 +142,8 @@ class Scenarios(Systems):
             wait $!; peer=$?; [ $peer -le 3 ] || exit $peer; exit $status"""
                                    % (self.pair, example, faults, self.pair, example)])
         status = process.end()
-        told = fault["FAIL_AT"] != "0" and "allreduce: " in process.text()
-        if status not in (0, 1) or (status == 1 and not told):
+        explained = fault["FAIL_AT"] != "0" and "allreduce: " in process.text()
+        if status not in (0, 1) or (status == 1 and not explained):
             raise Wrong("exit status %d:\n%s" % (status, process.text()))
         if re.search("ranks is (?!1$)", process.text(), re.M):
             raise Wrong("a wrong sum:\n" + process.text())

@@ -59,14 +59,6 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return x ^ x >> 31;
 }
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static void die(const struct channel *channel, const char *what, uint64_t number)
 {
     fprintf(stderr, "version %d, channel %u, message %llu: %s (%s)\n", driver.version, channel->number,
@@ -220,7 +212,7 @@ static void run(struct end *end)
     bool gives_up = end->epoch.ending == own;
     bool may_fail = end->epoch.ending != BY_AGREEMENT && !gives_up;
 
-    end->event = now();
+    end->event = nccl_now();
     while (end->done < end->epoch.count) {
         int moved = 0;
 
@@ -244,9 +236,9 @@ static void run(struct end *end)
             break;
         }
         if (moved > 0) {
-            end->event = now();
+            end->event = nccl_now();
         } else {
-            if (now() - end->event > SILENCE_S)
+            if (nccl_now() - end->event > SILENCE_S)
                 die(end->channel, "no progress", end->done);
             nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
         }
@@ -278,13 +270,13 @@ static void *serve(struct channel *channel, bool sends)
             must(channel, nccl_listen(&driver, 0, channel->handle, &channel->listener), "listen", number);
         pthread_barrier_wait(&channel->meeting);
         memcpy(handle, channel->handle, sizeof(handle));
-        start = now();
+        start = nccl_now();
         while (end.comm == NULL) {
             int result = sends ? nccl_connect(&driver, 0, handle, &end.comm)
                                : driver.accept(channel->listener, &end.comm, NULL);
 
             must(channel, result, "connection", number);
-            if (now() - start > SILENCE_S)
+            if (nccl_now() - start > SILENCE_S)
                 die(channel, "no connection", number);
         }
         run(&end);
@@ -316,7 +308,7 @@ static void campaign(int version, uint64_t operations, uint64_t seed)
     static struct channel channels[CHANNELS];
     uint64_t arrived = 0, bytes = 0, aborted = 0;
     unsigned files;
-    double start = now();
+    double start = nccl_now();
 
     if (nccl_driver_open(&driver, version) != BY_NCCL_OK) {
         fprintf(stderr, "version %d does not start: %s\n", version, nccl_log_last());
@@ -347,7 +339,7 @@ static void campaign(int version, uint64_t operations, uint64_t seed)
     }
     printf("version %d: %llu messages, %.1f MB, 0 wrong; %llu connections ended by one side; %.1f s\n",
            version, (unsigned long long)arrived, (double)bytes / 1e6, (unsigned long long)aborted,
-           now() - start);
+           nccl_now() - start);
     nccl_driver_close(&driver);
 }
 

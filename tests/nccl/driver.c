@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static _Thread_local char last[1024];
@@ -238,4 +239,12 @@ int nccl_props(struct nccl_driver *driver, int device, struct by_nccl_props_v12 
         props->parts.count = eleven.v9.parts.count;
     }
     return result;
+}
+
+double nccl_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }

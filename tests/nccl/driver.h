@@ -37,6 +37,9 @@ struct nccl_driver {
 int nccl_driver_open(struct nccl_driver *driver, int version);
 void nccl_driver_close(struct nccl_driver *driver);
 
+/* Seconds of a clock that only runs forward. */
+double nccl_now(void);
+
 int nccl_listen(struct nccl_driver *driver, int device, void *handle, void **listener);
 int nccl_connect(struct nccl_driver *driver, int device, void *handle, void **sender);
 int nccl_send(struct nccl_driver *driver, void *sender, void *data, size_t bytes, int tag, void *memory,

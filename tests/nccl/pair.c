@@ -7,14 +7,6 @@
 
 struct nccl_driver pair_driver;
 
-double pair_now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 void pair_pause(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
@@ -36,11 +28,11 @@ int pair_teardown(void **state)
 
 void pair_join(void *handle, void *listener, void **sender, void **receiver)
 {
-    double until = pair_now() + PAIR_LIMIT_S;
+    double until = nccl_now() + PAIR_LIMIT_S;
 
     *sender = *receiver = NULL;
     while (*sender == NULL || *receiver == NULL) {
-        assert_true(pair_now() < until);
+        assert_true(nccl_now() < until);
         if (*sender == NULL)
             assert_int_equal(nccl_connect(&pair_driver, 0, handle, sender), BY_NCCL_OK);
         if (*receiver == NULL)
@@ -101,11 +93,11 @@ void *pair_receive(const struct pair *pair, size_t bytes)
 
 int pair_finish(void *request, int *bytes)
 {
-    double until = pair_now() + PAIR_LIMIT_S;
+    double until = nccl_now() + PAIR_LIMIT_S;
     int done = 0, result = BY_NCCL_OK;
 
     while (result == BY_NCCL_OK && !done) {
-        assert_true(pair_now() < until);
+        assert_true(nccl_now() < until);
         result = pair_driver.test(request, &done, bytes);
     }
     return result;
@@ -114,13 +106,13 @@ int pair_finish(void *request, int *bytes)
 void pair_exchange(struct pair *pair, size_t bytes)
 {
     void *send = pair_send(pair, bytes), *receive = pair_receive(pair, bytes + 1);
-    double until = pair_now() + PAIR_LIMIT_S;
+    double until = nccl_now() + PAIR_LIMIT_S;
     int sent = 0, received = 0, size = -1;
 
     assert_non_null(send);
     assert_non_null(receive);
     while (!sent || !received) {
-        assert_true(pair_now() < until);
+        assert_true(nccl_now() < until);
         if (!sent)
             assert_int_equal(pair_driver.test(send, &sent, NULL), BY_NCCL_OK);
         if (!received)

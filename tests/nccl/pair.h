@@ -28,7 +28,6 @@ struct pair {
 int pair_setup(void **state);
 int pair_teardown(void **state);
 
-double pair_now(void); /* s */
 void pair_pause(void);
 
 /* Connects and accepts until both ends exist. */

@@ -115,17 +115,9 @@ struct ring {
     int left; /* the rank before */
 };
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static void open_ring(struct nccl_driver *driver, struct place *place, size_t bytes, struct ring *ring)
 {
-    double until = now() + CONNECT_S;
+    double until = nccl_now() + CONNECT_S;
     uint8_t mine[BY_NCCL_HANDLE_BYTES], all[RANKS_MAX][BY_NCCL_HANDLE_BYTES];
 
     memset(ring, 0, sizeof(*ring));
@@ -137,7 +129,7 @@ static void open_ring(struct nccl_driver *driver, struct place *place, size_t by
         die("listen");
     share(place, mine, all, sizeof(mine));
     while (ring->sender == NULL || ring->receiver == NULL) {
-        if (now() > until)
+        if (nccl_now() > until)
             die("a neighbour does not connect");
         if (ring->sender == NULL &&
             nccl_connect(driver, 0, all[(place->rank + 1) % place->ranks], &ring->sender) != BY_NCCL_OK)
@@ -201,7 +193,7 @@ static void vanish(struct nccl_driver *driver, struct place *place, const char *
     int result, done = 0;
 
     open_ring(driver, place, bytes, &ring);
-    start = now();
+    start = nccl_now();
     until = start + 60;
     if (place->rank == 1) {
         snprintf(command, sizeof(command), "ip link set %.32s down", interface);
@@ -213,12 +205,12 @@ static void vanish(struct nccl_driver *driver, struct place *place, const char *
         result = place->rank == 0
                      ? nccl_send(driver, ring.sender, ring.out, bytes, 0, ring.send_memory, &request)
                      : nccl_receive(driver, ring.receiver, 1, ring.in, bytes, 1, ring.recv_memory, &request);
-        while (result == BY_NCCL_OK && !done && now() < until) {
+        while (result == BY_NCCL_OK && !done && nccl_now() < until) {
             result = driver->test(request, &done, NULL);
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
         printf("rank %d: %s after %.0f s: %s\n", place->rank,
-               result == BY_NCCL_REMOTE ? "a remote error" : "no remote error", now() - start,
+               result == BY_NCCL_REMOTE ? "a remote error" : "no remote error", nccl_now() - start,
                nccl_log_last());
         if (result != BY_NCCL_REMOTE)
             exit(1);

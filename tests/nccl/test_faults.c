@@ -51,7 +51,7 @@ static void a_peer_that_closes_is_a_remote_error(void **state)
 {
     struct pair pair;
     void *request;
-    double until = pair_now() + PAIR_LIMIT_S;
+    double until = nccl_now() + PAIR_LIMIT_S;
     int result = BY_NCCL_OK;
 
     (void)state;
@@ -66,7 +66,7 @@ static void a_peer_that_closes_is_a_remote_error(void **state)
     assert_int_equal(pair_driver.close_receiver(pair.receiver), BY_NCCL_OK);
     pair.receiver = NULL;
     while (result == BY_NCCL_OK) { /* the kernel accepts the first data */
-        assert_true(pair_now() < until);
+        assert_true(nccl_now() < until);
         result = nccl_send(&pair_driver, pair.sender, pair.out, 1 << 20, 5, pair.send_memory, &request);
         if (result == BY_NCCL_OK && request != NULL)
             result = pair_finish(request, NULL);
@@ -121,7 +121,7 @@ static void a_peer_that_is_killed_is_a_remote_error(void **state)
     uint8_t handle[BY_NCCL_HANDLE_BYTES];
     void *listener, *receiver = NULL, *memory, *request;
     char *data = malloc(bytes);
-    double until = pair_now() + PAIR_LIMIT_S;
+    double until = nccl_now() + PAIR_LIMIT_S;
     int done = 0, status;
     pid_t victim;
 
@@ -132,7 +132,7 @@ static void a_peer_that_is_killed_is_a_remote_error(void **state)
     if (victim == 0)
         play_victim(handle, bytes);
     while (receiver == NULL) {
-        assert_true(pair_now() < until);
+        assert_true(nccl_now() < until);
         assert_int_equal(pair_driver.accept(listener, &receiver, NULL), BY_NCCL_OK);
         pair_pause();
     }
@@ -154,14 +154,14 @@ static void a_listener_that_has_closed_cannot_be_reached(void **state)
 {
     uint8_t handle[BY_NCCL_HANDLE_BYTES];
     void *listener, *sender = NULL;
-    double until = pair_now() + PAIR_LIMIT_S;
+    double until = nccl_now() + PAIR_LIMIT_S;
     int result = BY_NCCL_OK;
 
     (void)state;
     assert_int_equal(nccl_listen(&pair_driver, 0, handle, &listener), BY_NCCL_OK);
     assert_int_equal(pair_driver.close_listener(listener), BY_NCCL_OK);
     while (result == BY_NCCL_OK) {
-        assert_true(pair_now() < until);
+        assert_true(nccl_now() < until);
         result = nccl_connect(&pair_driver, 0, handle, &sender);
     }
     assert_int_equal(result, BY_NCCL_REMOTE);
@@ -178,7 +178,7 @@ static void a_connection_that_is_never_accepted_ends_at_the_timeout(void **state
     uint8_t handle[BY_NCCL_HANDLE_BYTES];
     int deaf = socket(AF_INET, SOCK_STREAM, 0), callers[4], result = BY_NCCL_OK;
     void *listener, *sender = NULL;
-    double until = pair_now() + PAIR_LIMIT_S, longest = 0;
+    double until = nccl_now() + PAIR_LIMIT_S, longest = 0;
 
     (void)state;
     assert_int_equal(nccl_listen(&pair_driver, 0, handle, &listener), BY_NCCL_OK);
@@ -192,13 +192,13 @@ static void a_connection_that_is_never_accepted_ends_at_the_timeout(void **state
     handle[10] = (uint8_t)ntohs(address.sin_port);
     handle[11] = (uint8_t)(ntohs(address.sin_port) >> 8);
     while (result == BY_NCCL_OK) {
-        double start = pair_now();
+        double start = nccl_now();
 
         assert_true(start < until);
         assert_null(sender);
         result = nccl_connect(&pair_driver, 0, handle, &sender);
-        if (pair_now() - start > longest)
-            longest = pair_now() - start;
+        if (nccl_now() - start > longest)
+            longest = nccl_now() - start;
         pair_pause();
     }
     assert_int_equal(result, BY_NCCL_REMOTE);

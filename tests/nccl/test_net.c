@@ -101,11 +101,11 @@ static void a_sender_waits_for_a_receive(void **state)
     }
     {
         void *receive = pair_receive(&pair, bytes);
-        double until = pair_now() + PAIR_LIMIT_S;
+        double until = nccl_now() + PAIR_LIMIT_S;
         int received = 0;
 
         while (!done || !received) {
-            assert_true(pair_now() < until);
+            assert_true(nccl_now() < until);
             if (!done)
                 assert_int_equal(pair_driver.test(send, &done, &size), BY_NCCL_OK);
             if (!received)
@@ -122,7 +122,7 @@ static void connections_are_made_in_any_order(void **state)
     uint8_t handle[BY_NCCL_HANDLE_BYTES], copies[MANY][BY_NCCL_HANDLE_BYTES];
     void *listener, *senders[MANY] = {0}, *receivers[MANY] = {0};
     unsigned joined = 0, files = open_files();
-    double until = pair_now() + PAIR_LIMIT_S;
+    double until = nccl_now() + PAIR_LIMIT_S;
 
     (void)state;
     assert_int_equal(nccl_listen(&pair_driver, 0, handle, &listener), BY_NCCL_OK);
@@ -131,7 +131,7 @@ static void connections_are_made_in_any_order(void **state)
     /* all ranks connect at the same time, and are accepted later, one by one */
     while (joined < MANY) {
         joined = 0;
-        assert_true(pair_now() < until);
+        assert_true(nccl_now() < until);
         for (unsigned i = MANY; i-- > 0;) {
             if (senders[i] == NULL)
                 assert_int_equal(nccl_connect(&pair_driver, 0, copies[i], &senders[i]), BY_NCCL_OK);
@@ -140,7 +140,7 @@ static void connections_are_made_in_any_order(void **state)
     }
     for (unsigned i = 0; i < MANY; i++)
         while (receivers[i] == NULL) {
-            assert_true(pair_now() < until);
+            assert_true(nccl_now() < until);
             assert_int_equal(pair_driver.accept(listener, &receivers[i], NULL), BY_NCCL_OK);
         }
     /* each receiver belongs to one sender, which its first message names */

@@ -12,14 +12,6 @@
 
 static const size_t type_bytes[BY_NCCL_TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static int fault(struct nccl_work *work, const char *what, size_t a, size_t b)
 {
     if (work->fault[0] == 0)
@@ -112,7 +104,7 @@ int nccl_work_close(struct nccl_work *work)
 
 int nccl_work_finish(struct nccl_work *work, void *request, int *bytes)
 {
-    double until = now() + PATIENCE_S;
+    double until = nccl_now() + PATIENCE_S;
     int done = 0;
 
     while (!done) {
@@ -120,7 +112,7 @@ int nccl_work_finish(struct nccl_work *work, void *request, int *bytes)
 
         if (result != BY_NCCL_OK)
             return result;
-        if (!done && now() > until)
+        if (!done && nccl_now() > until)
             return -1;
         if (!done) /* there are fewer processors than ranks */
             nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
@@ -318,10 +310,11 @@ static int many_at_once(struct nccl_work *work, struct buffers *buffers)
 static void keep_buffers(const struct buffers *buffers)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct kept {
+    struct kept {
         struct buffers buffers;
         struct kept *next;
-    } * kept;
+    };
+    static struct kept *kept;
     struct kept *one = calloc(1, sizeof(*one));
 
     if (one == NULL)

@@ -6,8 +6,9 @@
 TESTS is the folder test of the source. Each rank appends "begin NAME", and "ok NAME", "skipped NAME"
 or "wrong NAME: why", to NOTES/rank.N. A rank whose test fails ends the program, because the others
 may wait in the same test for ever; a test that takes more than --each seconds is killed. The caller
-starts the program again with what is decided in --skip; --only lists those to run. No test begins after --seconds. Rank 0
-admits each test by a byte in NOTES/gate: a call of MPI for this would be counted.
+starts the program again, with the tests that have a result in --skip; --only lists those to run. No
+test begins after --seconds. Rank 0 admits each test by a byte in NOTES/gate: a call of MPI for this
+would be counted.
 --types restricts arrays to some element types (i: int, d: double).
 """
 import argparse
@@ -42,7 +43,7 @@ def names_and_cases():
         for backend in arrayimpl.ArrayBackends:
             backend.TypeMap = {code: mpi for code, mpi in backend.TypeMap.items() if code in options.types}
     modules = sorted(name[:-3] for name in os.listdir(options.tests) if name.startswith("test_") and name.endswith(".py"))
-    wanted = options.modules.split(",") if options.modules else modules
+    selected = options.modules.split(",") if options.modules else modules
     found = []
 
     def walk(suite):
@@ -53,7 +54,7 @@ def names_and_cases():
                 found.append((item.id(), item))
 
     for module in modules:
-        if module in wanted and module not in LEFT_OUT:
+        if module in selected and module not in LEFT_OUT:
             walk(unittest.defaultTestLoader.loadTestsFromModule(__import__(module)))
     return sorted(found, key=lambda pair: pair[0])
 

@@ -165,3 +165,20 @@ void acts_no_plan(void)
     acts_work(BY_RECOVER_PUSHED, 0, NULL);
     acts.done[0] = 0;
 }
+
+void acts_ranks(enum by_recover_type type, uint16_t gen)
+{
+    for (uint16_t k = 0; k < (uint16_t)RANKS; k++)
+        acts_rank(type, 0, k, gen, 0);
+}
+
+void acts_renew(uint32_t job)
+{
+    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = job, .text = "why"});
+}
+
+void acts_start(void)
+{
+    acts_open(false);
+    acts_come();
+}

@@ -28,8 +28,12 @@ void acts_part(enum by_recover_type type, uint32_t what);
 void acts_work(enum by_recover_type type, int error, const char *text);
 void acts_later(uint64_t ms);
 void acts_generations(uint16_t base, uint16_t next);
-/* All ranks of a first run come. */
+/* An event of every rank; the request for another generation of a job. */
+void acts_ranks(enum by_recover_type type, uint16_t gen);
+void acts_renew(uint32_t job);
+/* All ranks of a first run come; the same after it is opened. */
 void acts_come(void);
+void acts_start(void);
 /* What is planned and pushed becomes the next generation of all ranks. */
 void acts_move(uint16_t from, uint16_t to);
 /* No plan exists for the job, and the switches get tables without it. */

@@ -460,3 +460,23 @@ void drive_close(void)
     free(drive.daemon.loss.links);
     by_topology_free(drive.daemon.topology);
 }
+
+void drive_start(void)
+{
+    drive_open();
+    drive_run();
+}
+
+void drive_lose_x0(void)
+{
+    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
+    drive_planned(NULL);
+}
+
+void drive_all_carried(uint16_t gen)
+{
+    for (uint16_t rank = 0; rank < 2; rank++) {
+        drive_carried(3, rank, gen);
+        drive_carried(7, rank, gen);
+    }
+}

@@ -38,6 +38,10 @@ void drive_close(void);
 void drive_reopen(void);
 /* Lets all their ranks come. */
 void drive_run(void);
+/* Opens it, with all ranks there. */
+void drive_start(void);
+/* Switch x0 ends, and both jobs are planned without it. */
+void drive_lose_x0(void);
 /* Makes tables of that generation whose trees use the links of this switch. */
 struct by_job_tables *drive_tables(uint16_t gen, uint32_t node);
 void drive_free_tables(struct by_job_tables *tables);
@@ -49,6 +53,7 @@ void drive_timer(uint64_t later_ms);
 /* Events of a rank. */
 void drive_come(uint16_t job, uint16_t rank, uint16_t gen);
 void drive_carried(uint16_t job, uint16_t rank, uint16_t gen);
+void drive_all_carried(uint16_t gen);
 /* Completes the plan, after 5 ms; job 3 has none if there is a reason. Completes the push, after
  * 7 ms. */
 void drive_planned(const char *reason);

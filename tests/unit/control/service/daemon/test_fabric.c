@@ -116,72 +116,58 @@ static void ranks_that_only_an_idle_host_connects_have_no_path(void **state)
     by_topology_free(other);
 }
 
+/* Loses all nodes, or links, of a fabric from one on. Returns the text of the error. */
+static const char *lose_many(const char *nodes, const char *links, bool are_links, uint32_t from)
+{
+    static struct by_problem problem;
+    struct by_topology *many = bench_topology(nodes, links), *part;
+    struct by_fabric_loss all;
+
+    problem.text[0] = 0;
+    by_fabric_loss_init(&all, many);
+    for (uint32_t i = from; i < (are_links ? many->link_count : many->node_count); i++)
+        (are_links ? all.links : all.nodes)[i] = true;
+    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
+    by_fabric_loss_free(&all);
+    by_topology_free(many);
+    return problem.text;
+}
+
 static void many_losses_are_named_as_far_as_the_text_has_room(void **state)
 {
-    struct by_topology *many = bench_topology("h0 h1 x0* x1* x2* x3* x4* x5* x6* x7* x8* x9* y0* y1* y2* y3*",
-                                              "h0-x0 x0-x1 x1-x2 x2-x3 x3-x4 x4-x5 x5-x6 x6-x7 x7-x8 x8-x9 "
-                                              "x9-y0 y0-y1 y1-y2 y2-y3 y3-h1"),
-                       *part;
-    struct by_fabric_loss all;
-    struct by_problem problem = {0};
-
     (void)state;
-    by_fabric_loss_init(&all, many);
-    for (uint32_t n = 2; n < many->node_count; n++)
-        all.nodes[n] = true;
-    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
-    assert_non_null(strstr(problem.text,
+    assert_non_null(strstr(lose_many("h0 h1 x0* x1* x2* x3* x4* x5* x6* x7* x8* x9* y0* y1* y2* y3*",
+                                     "h0-x0 x0-x1 x1-x2 x2-x3 x3-x4 x4-x5 x5-x6 x6-x7 x7-x8 x8-x9 x9-y0 "
+                                     "y0-y1 y1-y2 y2-y3 y3-h1",
+                                     false, 2),
                            "switch x0, switch x1, switch x2, switch x3, switch x4, switch x5, switch "
                            "x6, switch x7, switch x8, switch x9, switch y0, switch y1 are lost; "));
-    by_fabric_loss_free(&all);
-    by_topology_free(many);
-    many = bench_topology("h0 h1 h2 h3 h4 h5 h6 h7 h8 h9 x*",
-                          "h0-x h1-x h2-x h3-x h4-x h5-x h6-x h7-x h8-x h9-x");
-    by_fabric_loss_init(&all, many);
-    for (uint32_t l = 0; l < many->link_count; l++)
-        all.links[l] = l != 0;
-    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
-    assert_non_null(strstr(problem.text,
+    assert_non_null(strstr(lose_many("h0 h1 h2 h3 h4 h5 h6 h7 h8 h9 x*",
+                                     "h0-x h1-x h2-x h3-x h4-x h5-x h6-x h7-x h8-x h9-x", true, 1),
                            "between h0 and h1 and others: link h1 - x, link h2 - x, link h3 - x, "
                            "link h4 - x, link h5 - x, link h6 - x, link h7 - x are lost; "));
-    by_fabric_loss_free(&all);
-    by_topology_free(many);
 }
 
 /* To the last byte: 120 bytes of nodes and 80 bytes of links are the end. */
 static void no_more_losses_are_named_than_surely_have_room(void **state)
 {
-    static const char end[] = " are lost; the job can start again ";
-    struct by_topology *many = bench_topology(
-                           "h0 h1 x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx* x1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx* "
-                           "x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx* x3*",
-                           "h0-x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-h1 "
-                           "h0-x1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx "
-                           "h0-x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx h0-x3"),
-                       *part;
-    struct by_fabric_loss all;
-    struct by_problem problem = {0};
+    const char *text =
+        lose_many("h0 h1 x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx* x1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx* "
+                  "x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx* x3*",
+                  "h0-x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx x0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-h1 "
+                  "h0-x1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx h0-x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx h0-x3",
+                  false, 2);
+    const char *end = strstr(text, " are lost; the job can start again ");
 
     (void)state;
-    by_fabric_loss_init(&all, many);
-    for (uint32_t n = 2; n < many->node_count; n++)
-        all.nodes[n] = true;
-    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
-    assert_non_null(strstr(problem.text, end));
-    assert_memory_equal(strstr(problem.text, end) - 31, "x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 31);
-    by_fabric_loss_free(&all);
-    by_topology_free(many);
-    many = bench_topology("h0 h1hhhhhhhhhhhhh h2hhhhhhhhhhhhh h3hhhhhhhhhhhhh xxxxxxxxxxxxxxxx*",
-                          "h0-xxxxxxxxxxxxxxxx h1hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx "
-                          "h2hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx h3hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx");
-    by_fabric_loss_init(&all, many);
-    for (uint32_t l = 1; l < many->link_count; l++)
-        all.links[l] = true;
-    assert_int_equal(by_fabric_part(many, &spec, &all, &part, &problem), BY_ENOENT);
-    assert_non_null(strstr(problem.text, ": link h1hhhhhhhhhhhhh - xxxxxxxxxxxxxxxx, link h2hhhhhhhhhhhhh - "
-                                         "xxxxxxxxxxxxxxxx are lost; the job can start again "));
-    by_fabric_loss_free(&all);
-    by_topology_free(many);
+    assert_non_null(end);
+    assert_memory_equal(end - 31, "x2xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 31);
+    text = lose_many("h0 h1hhhhhhhhhhhhh h2hhhhhhhhhhhhh h3hhhhhhhhhhhhh xxxxxxxxxxxxxxxx*",
+                     "h0-xxxxxxxxxxxxxxxx h1hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx "
+                     "h2hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx h3hhhhhhhhhhhhh-xxxxxxxxxxxxxxxx",
+                     true, 1);
+    assert_non_null(strstr(text, ": link h1hhhhhhhhhhhhh - xxxxxxxxxxxxxxxx, link h2hhhhhhhhhhhhh - "
+                                 "xxxxxxxxxxxxxxxx are lost; the job can start again "));
 }
 
 /* Its names, in order. */

@@ -35,10 +35,8 @@ static void a_process_that_restarts_ends_the_calls_of_all(void **state)
 static void a_new_run_waits_for_a_generation_that_is_on_the_switches(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
-    for (uint16_t k = 0; k < (uint16_t)RANKS; k++)
-        acts_rank(BY_RECOVER_RANK_LEFT, 0, k, 4, 0);
+    acts_start();
+    acts_ranks(BY_RECOVER_RANK_LEFT, 4);
     acts_expect("");
     acts_generations(4, 4);
     acts_rank(BY_RECOVER_RANK_CAME, 0, 0, 0, 91);
@@ -72,8 +70,7 @@ static void a_rank_of_another_generation_is_taken_along(void **state)
 static void a_fault_and_a_renewal_move_all_ranks(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_DOWN, 1);
     acts_expect("log switch 1 does not answer: planning again\nplan\n");
     assert_true(by_recover_lost_nodes(acts.recover)[1]);
@@ -92,8 +89,7 @@ static void a_fault_and_a_renewal_move_all_ranks(void **state)
 static void a_rank_that_does_not_return_is_dead(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_rank(BY_RECOVER_RANK_DIED, 0, 2, 4, 0);
     assert_false(by_recover_has_rank(acts.recover, 0, 2));
     acts_later(1499);
@@ -108,8 +104,7 @@ static void a_rank_that_does_not_return_is_dead(void **state)
 static void a_rank_that_returns_in_time_goes_on(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_rank(BY_RECOVER_RANK_DIED, 0, 2, 4, 0);
     acts_later(1499);
     acts_rank(BY_RECOVER_RANK_CAME, 0, 2, 4, 12);
@@ -122,8 +117,7 @@ static void a_rank_that_returns_in_time_goes_on(void **state)
 static void reminders_come_to_all_ranks_and_less_often_each_time(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_DOWN, 1);
     acts_work(BY_RECOVER_PLANNED, 0, NULL);
     acts.done[0] = 0;
@@ -175,7 +169,7 @@ static void the_end_of_a_job_is_told_to_its_ranks_once(void **state)
     assert_int_equal(
         by_recover_add(acts.recover, &(struct by_recover_job){.job = 4, .rank_count = 1, .gen = 2}), 1);
     acts_generations(8, 8);
-    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 0, .text = "why"});
+    acts_renew(0);
     acts_expect("log job 3: why\nplan\n");
     acts_generations(8, 12); /* after the highest of any attempt */
     acts_close();
@@ -184,8 +178,7 @@ static void the_end_of_a_job_is_told_to_its_ranks_once(void **state)
 static void work_that_fails_says_why(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_GONE, 0);
     acts_expect("log switch 0 has ended: planning again\nplan\n");
     acts_work(BY_RECOVER_PLANNED, 0, NULL);
@@ -198,8 +191,7 @@ static void work_that_fails_says_why(void **state)
 static void parts_that_no_job_uses_are_named_and_nothing_is_planned(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts.unused[1] = true;
     acts_part(BY_RECOVER_SWITCH_DOWN, 1);
     acts_expect("log switch 1 does not answer: no job uses it\n");
@@ -221,8 +213,7 @@ static void parts_that_no_job_uses_are_named_and_nothing_is_planned(void **state
 static void what_fails_again_before_it_is_used_stays_lost(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_GONE, 1);
     acts.done[0] = 0;
     acts_move(4, 5);
@@ -239,8 +230,7 @@ static void what_fails_again_before_it_is_used_stays_lost(void **state)
 static void a_switch_that_restarted_is_used_again_at_once(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_REBOOTED, 1);
     acts_expect("log switch 1 restarted: planning again\nplan\n");
     assert_false(by_recover_lost_nodes(acts.recover)[1]);
@@ -272,8 +262,7 @@ static void held_for(uint64_t ms, uint16_t from)
 static void what_drops_packets_again_soon_is_held_twice_as_long(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     held_for(10000, 4);
     held_for(20000, 6);
     acts_later(4 * 20000 - 1); /* not long enough in use */
@@ -287,8 +276,7 @@ static void what_drops_packets_again_soon_is_held_twice_as_long(void **state)
  * works, and ends so many milliseconds later. */
 static void try_and_lose(uint64_t ms)
 {
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_SWALLOWS, 1);
     acts_no_plan();
     acts_later(999);

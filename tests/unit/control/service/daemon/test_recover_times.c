@@ -41,9 +41,8 @@ void *__wrap_realloc(void *bytes, size_t size)
 static void what_concerns_no_job_or_no_work_is_ignored(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
-    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 1, .text = "why"});
+    acts_start();
+    acts_renew(1);
     for (uint32_t job = 0; job < 2; job++)
         acts_give((struct by_recover_event){
             .type = BY_RECOVER_NO_PLAN, .job = job, .error = BY_ENOENT, .text = "no path"});
@@ -60,8 +59,7 @@ static void what_concerns_no_job_or_no_work_is_ignored(void **state)
     acts_rank(BY_RECOVER_RANK_DIED, 0, 2, 4, 0);
     acts_later(1500);
     acts.done[0] = 0;
-    acts_give(
-        (struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 0, .text = "why"}); /* it has failed */
+    acts_renew(0); /* it has failed */
     acts_expect("");
     acts_close();
 }
@@ -71,7 +69,7 @@ static void the_generation_after_the_highest_number_is_the_first(void **state)
     (void)state;
     acts_open(false);
     by_recover_add(acts.recover, &(struct by_recover_job){.job = 3, .rank_count = 1, .gen = UINT16_MAX});
-    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 1, .text = "why"});
+    acts_renew(1);
     acts_expect("log job 3: why\nplan\n");
     assert_int_equal(by_recover_next(acts.recover, 1), 1);
     acts_close();
@@ -85,12 +83,11 @@ static void the_generation_after_the_highest_number_is_the_first(void **state)
 static void a_job_is_under_way_in_each_step_of_an_attempt(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     by_recover_add(acts.recover, &(struct by_recover_job){.job = 3, .rank_count = 1, .gen = 2});
     assert_false(by_recover_is_under_way(acts.recover, 0));
-    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 0, .text = "why"});
-    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 1, .text = "why"});
+    acts_renew(0);
+    acts_renew(1);
     assert_true(by_recover_is_under_way(acts.recover, 0) && by_recover_planning(acts.recover, 0));
     assert_true(by_recover_is_under_way(acts.recover, 1) && !by_recover_planning(acts.recover, 1));
     acts_work(BY_RECOVER_PLANNED, 0, NULL); /* job 3 is planned now, and job 9 waits for it */
@@ -116,8 +113,7 @@ static void without_plans_of_all_jobs_their_ranks_get_the_reason(void **state)
     char text[400];
 
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_GONE, 0);
     acts.done[0] = 0;
     acts_work(BY_RECOVER_PLANNED, BY_ELIMIT, "no images");
@@ -136,8 +132,7 @@ static void the_interval_of_reminders_grows_fifteen_times(void **state)
     uint64_t interval_ns = 4 * MS;
 
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_DOWN, 1);
     acts_work(BY_RECOVER_PLANNED, 0, NULL);
     acts.done[0] = 0;
@@ -175,8 +170,7 @@ static void the_interval_of_reminders_grows_fifteen_times(void **state)
 static void reports_of_waits_less_than_350_ms_apart_are_one_wait(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_rank(BY_RECOVER_RANK_SUSPECTS, 0, 1, 4, 0);
     acts.now_ns += 40 * MS - 1;
     acts_later(0);
@@ -205,8 +199,7 @@ static void a_switch_is_not_lost_while_its_ranks_make_progress(void **state)
         "log switch 1 does not answer, but its ranks make progress: check the path from here to it\n";
 
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_rank(BY_RECOVER_RANK_ALIVE, 0, 1, 4, 7);
     acts_part(BY_RECOVER_SWITCH_DOWN, 1);
     acts_expect(silent);
@@ -226,8 +219,7 @@ static void a_switch_is_not_lost_while_its_ranks_make_progress(void **state)
     acts_expect("log switch 1 does not answer: planning again\nplan\n");
     acts_close();
     for (uint64_t early = 0; early < 2; early++) { /* half a second after a wait there is progress again */
-        acts_open(false);
-        acts_come();
+        acts_start();
         acts_rank(BY_RECOVER_RANK_SUSPECTS, 0, 1, 4, 0);
         acts.now_ns += 500 * MS - early;
         acts_rank(BY_RECOVER_RANK_ALIVE, 0, 1, 4, 7);
@@ -240,10 +232,8 @@ static void a_switch_is_not_lost_while_its_ranks_make_progress(void **state)
 static void ranks_that_die_together_end_their_run(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
-    for (uint16_t k = 0; k < (uint16_t)RANKS; k++)
-        acts_rank(BY_RECOVER_RANK_DIED, 0, k, 4, 0);
+    acts_start();
+    acts_ranks(BY_RECOVER_RANK_DIED, 4);
     acts_later(1000);
     acts_rank(BY_RECOVER_RANK_DIED, 0, 0, 4, 0); /* the time counts from the first event */
     acts_later(499);
@@ -257,8 +247,7 @@ static void ranks_that_die_together_end_their_run(void **state)
     assert_false(by_recover_has_rank(acts.recover, 0, 0));
     acts_expect("");
     acts_close();
-    acts_open(false);
-    acts_come();
+    acts_start();
     acts_part(BY_RECOVER_SWITCH_GONE, 0);
     acts_work(BY_RECOVER_PLANNED, 0, NULL);
     acts_rank(BY_RECOVER_RANK_DIED, 0, 1, 4, 0);
@@ -273,17 +262,16 @@ static void ranks_that_die_together_end_their_run(void **state)
 static void a_job_that_ends_while_it_waits_for_a_plan_is_in_none(void **state)
 {
     (void)state;
-    acts_open(false);
-    acts_come();
+    acts_start();
     by_recover_add(acts.recover, &(struct by_recover_job){.job = 3, .rank_count = 1, .gen = 2});
     for (uint32_t job = 0; job < 2; job++)
-        acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = job, .text = "why"});
+        acts_renew(job);
     by_recover_remove(acts.recover, 1);
     acts_expect("log job 9: why\nplan\nlog job 3: why\nlog job 3: the job was ended at the controller\n");
-    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 1, .text = "why"});
+    acts_renew(1);
     acts_expect("");
     acts_move(4, 5);
-    acts_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 0, .text = "why"});
+    acts_renew(0);
     acts.done[0] = 0;
     acts_give((struct by_recover_event){
         .type = BY_RECOVER_NO_PLAN, .job = 0, .error = BY_ENOENT, .text = "no path"});

@@ -38,8 +38,7 @@ static void ranks_get_the_tables_of_their_generation(void **state)
 static void a_fault_moves_all_ranks_and_the_times_are_told(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_SUSPECTS, 3, 0, 1, 0);
     drive.daemon.now_ms += 60;
     drive_node_event(BY_EVENT_SWITCH_DOWN, X0);
@@ -102,8 +101,7 @@ static void only_the_jobs_that_use_a_part_are_planned_again(void **state)
 static void no_rank_gets_tables_that_are_not_recorded(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     drive.records = false;
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     record_clear();
@@ -129,8 +127,7 @@ static void late_rank(uint16_t job)
     drive_run();
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, job, 1, 0, 0);
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 7, 0, 0, 0);
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_lose_x0();
     drive_pushed(0); /* tables of the old generation are gone, but the images of its ranks are kept */
     record_clear();
     drive_come(job, 1, 0);
@@ -161,8 +158,7 @@ static void a_rank_that_comes_late_begins_where_the_others_did(void **state)
 static void a_job_without_a_path_waits_and_is_told_its_reason(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     record_clear();
     drive_planned("no path is left");
@@ -188,8 +184,7 @@ static void a_job_without_a_path_waits_and_is_told_its_reason(void **state)
 static void time_in_which_it_stood_still_counts_for_no_limit(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 3, 1, 0, 0);
     drive_tick(499);
     drive_tick(499);
@@ -216,10 +211,8 @@ static void time_in_which_it_stood_still_counts_for_no_limit(void **state)
 static void a_push_that_failed_is_tried_again_with_the_same_tables(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_start();
+    drive_lose_x0();
     record_clear();
     drive_pushed(BY_EIO);
     record_expect("the tables could not be pushed: x1 does not answer\n");
@@ -238,10 +231,8 @@ static void a_push_that_failed_is_tried_again_with_the_same_tables(void **state)
 static void a_fault_after_a_push_that_failed_gets_new_plans(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_start();
+    drive_lose_x0();
     drive_pushed(BY_EIO);
     record_clear();
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H0_X1});
@@ -253,8 +244,7 @@ static void a_fault_after_a_push_that_failed_gets_new_plans(void **state)
 static void a_fault_while_plans_are_made_is_planned_for_after_them(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     record_clear();
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H0_X1});
@@ -269,8 +259,7 @@ static void a_plan_of_another_change_gives_way(void **state)
     struct by_change *other;
 
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     other = drive.daemon.change = by_change_new(&drive.daemon);
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     record_expect("switch x0 has ended: planning again\ntimer 4000000\nyield\n");
@@ -286,8 +275,7 @@ static void a_plan_of_another_change_gives_way(void **state)
 static void nothing_is_planned_before_it_leads(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     drive.daemon.start = (struct by_start *)&drive;
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     record_expect("switch x0 has ended: planning again\ntimer 4000000\n");
@@ -300,10 +288,8 @@ static void nothing_is_planned_before_it_leads(void **state)
 static void a_push_to_a_switch_that_is_down_is_stopped(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_start();
+    drive_lose_x0();
     record_clear();
     drive_node_event(BY_EVENT_SWITCH_REBOOTED, X1); /* it can get its table */
     assert_null(strstr(recorded, "stop"));
@@ -318,10 +304,8 @@ static void a_push_to_a_switch_that_is_down_is_stopped(void **state)
 static void switches_of_a_slow_push_are_asked_and_suspected(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_start();
+    drive_lose_x0();
     drive.alternates = true;
     drive_timer(29);
     assert_null(strstr(recorded, "ask"));
@@ -340,8 +324,7 @@ static void switches_of_a_slow_push_are_asked_and_suspected(void **state)
     drive_timer(40);
     assert_null(strstr(recorded, "ask"));
     drive_close();
-    drive_open();
-    drive_run();
+    drive_start();
     drive.target = X0;
     by_recovery_renew(&drive.daemon, 7, "many chunks");
     drive_planned(NULL);
@@ -436,8 +419,7 @@ static void a_plan_that_was_made_in_advance_is_told(void **state)
 static void parts_that_drop_packets_are_left_out(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     by_recovery_swallows(&drive.daemon, true, H0_X0, "drops packets");
     record_expect("link h0 - x0 drops packets: planning again\ntimer 4000000\nno more plans in advance\n"
                   "plan 3 as 2 again 7 as 2 again without link 0\n");
@@ -452,8 +434,7 @@ static void parts_that_drop_packets_are_left_out(void **state)
 static void a_job_that_ends_is_told_to_its_ranks_and_its_place_is_used_again(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     drive.jobs[0].state = BY_JOB_ENDING;
     drive_tick(0);
     record_expect("job 3: the job was ended at the controller\n"
@@ -471,15 +452,13 @@ static void a_job_that_ends_is_told_to_its_ranks_and_its_place_is_used_again(voi
 static void a_job_whose_keys_are_old_gets_another_generation(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     by_recovery_renew(&drive.daemon, 7, "many chunks");
     record_expect("job 7: many chunks\ntimer 4000000\nno more plans in advance\nplan 7 as 2\n");
     by_recovery_renew(&drive.daemon, 9, "many chunks");
     record_expect("");
     drive_close();
-    drive_open();
-    drive_run();
+    drive_start();
     drive.daemon.loss.nodes[H0] = true; /* the first part */
     by_recovery_renew(&drive.daemon, 7, "many chunks");
     assert_non_null(strstr(recorded, "plan 7 as 2 again without h0\n"));

@@ -33,8 +33,7 @@ static void any_job_may_end_and_others_go_on(void **state)
     drive.jobs[0].state = BY_JOB_RUNNING;
     drive_come(1, 0, 0);
     record_expect("WELCOME 1.0 generation 1 with table 1\n");
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_lose_x0();
     drive_pushed(0);
     assert_non_null(strstr(recorded, "GO 1.0 generation 2\n"));
     drive_close();
@@ -44,8 +43,7 @@ static void any_job_may_end_and_others_go_on(void **state)
 static void without_the_tables_of_its_generation_a_rank_gets_none(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     drive.jobs[0].tables->gen = 5;
     by_recovery_rank(&drive.daemon, BY_RECOVER_RANK_DIED, 3, 0, 0, 0);
     drive_come(3, 0, 0);
@@ -58,7 +56,7 @@ static void without_the_tables_of_its_generation_a_rank_gets_none(void **state)
         "said: job 7: no table of generation 1 for rank 0: no memory for it\nWELCOME 7.0 generation 1\n");
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     record_clear();
-    drive_planned(NULL); /* nor does it freeze, and asks again */
+    drive_planned(NULL); /* it does not freeze, and requests it again */
     assert_non_null(strstr(recorded, "said: job 7: no table of generation 2 for rank 0: no memory for it\n"));
     assert_null(strstr(recorded, "FREEZE"));
     drive_close();
@@ -67,8 +65,7 @@ static void without_the_tables_of_its_generation_a_rank_gets_none(void **state)
 static void without_images_all_jobs_of_the_plan_fail(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     drive_node_event(BY_EVENT_SWITCH_GONE, X0);
     record_clear();
     drive.change->error = BY_ELIMIT;
@@ -87,10 +84,8 @@ static void without_images_all_jobs_of_the_plan_fail(void **state)
 static void a_fault_during_a_push_is_planned_for_after_it(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_start();
+    drive_lose_x0();
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H0_X1});
     record_clear();
     drive_pushed(0);
@@ -119,7 +114,7 @@ static void what_fails_at_the_start_is_named(void **state)
     }
 }
 
-/* The other parts of the daemon may ask before it is opened, and after it is closed. */
+/* Other parts of the daemon may call it before it is opened, and after it is closed. */
 static void without_recovery_no_rank_waits_and_events_are_ignored(void **state)
 {
     bool used[LINKS] = {false};
@@ -143,10 +138,8 @@ static void without_recovery_no_rank_waits_and_events_are_ignored(void **state)
 static void the_timer_does_nothing_without_time_and_at_the_end(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_start();
+    drive_lose_x0();
     record_clear();
     drive.no_time = true;
     drive_timer(4);
@@ -173,15 +166,10 @@ static void a_job_of_before_this_daemon_begins_in_another_generation(void **stat
 static void the_times_of_an_attempt_begin_with_its_first_plan(void **state)
 {
     (void)state;
-    drive_open();
-    drive_run();
-    drive_node_event(BY_EVENT_SWITCH_GONE, X0);
-    drive_planned(NULL);
+    drive_start();
+    drive_lose_x0();
     drive_pushed(0);
-    for (uint16_t rank = 0; rank < 2; rank++) {
-        drive_carried(3, rank, 2);
-        drive_carried(7, rank, 2);
-    }
+    drive_all_carried(2);
     drive.daemon.now_ms += 100;
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H0_X1});
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H1_X1});
@@ -202,8 +190,7 @@ static void a_push_of_another_change_is_stopped_if_a_job_waits_for_it(void **sta
     struct by_change *other;
 
     (void)state;
-    drive_open();
-    drive_run();
+    drive_start();
     other = drive.daemon.change = by_change_new(&drive.daemon);
     other->target_nodes = by_alloc(1, sizeof(*other->target_nodes));
     other->target_nodes[0] = X1;
@@ -230,10 +217,7 @@ static void long_times_end_to_the_millisecond(void **state)
     drive_event((struct by_daemon_event){.kind = BY_EVENT_LINK_DOWN, .link = H0_X0});
     drive_planned(NULL);
     drive_pushed(0);
-    for (uint16_t rank = 0; rank < 2; rank++) {
-        drive_carried(3, rank, 2);
-        drive_carried(7, rank, 2);
-    }
+    drive_all_carried(2);
     drive_tick(2000000 - 5 - 7 - 1);
     assert_true(by_recover_held(drive.daemon.recover, true, H0_X0));
     drive_tick(1);
