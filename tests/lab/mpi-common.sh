@@ -171,8 +171,8 @@ left() {
 }
 
 # beside openmpi|mpich WHAT WORD...: runs a program over banyan and without it. Passes if both
-# succeed and the results are alike; the caller defines results_of FILE, which prints those in a
-# program's output, alike FILE FILE, and summary_of FILE FILE: what is printed of both outputs.
+# succeed and the results are alike; the caller defines results_of FILE, which prints those of a run
+# with this output, alike FILE FILE, and summary_of FILE FILE: what is printed of both outputs.
 # Where it does not end without banyan, it may also not end over it, or end because its ranks called
 # different collectives.
 beside() {
@@ -181,11 +181,11 @@ beside() {
     run "$mpi" "$@"
     over=$?
     mv "$dir/run.out" "$dir/over.out"
+    results_of "$dir/over.out" >"$dir/over.results"
     counts=$(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/over.out")
     # without banyan: the same launcher, hosts and network
     launch "$mpi" "$@"
     without=$?
-    results_of "$dir/over.out" >"$dir/over.results"
     results_of "$dir/run.out" >"$dir/without.results"
     if [ $over -eq 0 ] && [ $without -eq 0 ] && [ -s "$dir/over.results" ] && alike "$dir/over.results" "$dir/without.results"; then
         pass "$what, $ranks ranks: $(grep -c . "$dir/over.results") lines of results, $(summary_of "$dir/over.out" "$dir/run.out"): $counts"

@@ -118,10 +118,19 @@ $(grep -c . "$dir/without") ended without banyan, $(grep -c . "$dir/over") over 
     row "$what"
 }
 
-# The HPC Challenge. Debian's is built for Open MPI.
-results_of_hpcc() { grep -aoE 'PASSED|FAILED|\((passed|failed)\)|^Success=.*' "$dir/hpccoutf.txt" | sort | uniq -c; }
+# For the comparison of programs over banyan and without it; see mpi-common.sh.
+results_of() { "results_of_$suite" "$1"; }
+alike() { cmp -s "$1" "$2"; }
+summary_of() { "summary_of_$suite" "$1"; }
+
+# The HPC Challenge. Debian's is built for Open MPI. Its results are in a file of its own.
+results_of_hpcc() {
+    grep -aoE 'PASSED|FAILED|\((passed|failed)\)|^Success=.*' "$dir/hpccoutf.txt" 2>/dev/null | sort | uniq -c
+    rm -f "$dir/hpccoutf.txt"
+}
+summary_of_hpcc() { paste -sd ' ' "$dir/over.results" | tr -s ' '; }
 suite_hpcc() {
-    local program=/usr/bin/hpcc rows=2 over without
+    local program=/usr/bin/hpcc rows=2
     if [ "$mpi" = mpich ]; then
         program=${HPCC_MPICH:-}
         [ -n "$program" ] || { skip "HPCC_MPICH is not set"; return; }
@@ -129,25 +138,8 @@ suite_hpcc() {
     # A grid of all ranks, and matrices of 300.
     [ "$each" -ne 8 ] || rows=4
     sed -e 's/^1000 /300 /' -e "s/^2\( *Ps\)/$rows\1/" -e "s/^2\( *Qs\)/$((ranks / rows))\1/" /usr/share/doc/hpcc/examples/_hpccinf.txt >"$dir/hpccinf.txt"
-    rm -f "$dir/hpccoutf.txt"
-    limit=$cell run "$mpi" -wdir "$dir" "$program"
-    over=$?
-    results_of_hpcc >"$dir/over.results" 2>/dev/null
-    mv "$dir/run.out" "$dir/over.out"
-    rm -f "$dir/hpccoutf.txt"
-    limit=$cell launch "$mpi" -wdir "$dir" "$program"
-    without=$?
-    results_of_hpcc >"$dir/without.results" 2>/dev/null
-    what="$(paste -sd ' ' "$dir/over.results" | tr -s ' ')"
-    if [ $over -eq 0 ] && [ $without -eq 0 ] && cmp -s "$dir/over.results" "$dir/without.results"; then
-        pass "$mpi, $each on each host, hpcc: $what, the same without banyan"
-    elif [ $over -ne 0 ] && [ $without -ne 0 ]; then
-        echo "  note: $mpi, $each on each host, hpcc does not end without banyan, either (status $over and $without)"
-    else
-        { echo "(status $over over banyan, and $without without it)"; diff "$dir/over.results" "$dir/without.results"; } >>"$dir/over.out"
-        fail "$mpi, $each on each host, hpcc: $what" "$dir/over.out"
-    fi
-    row "$what"
+    limit=$cell beside "$mpi" "$mpi, hpcc" -wdir "$dir" "$program"
+    row "$(summary_of_hpcc)"
 }
 
 # ScaLAPACK's test programs of Debian (scalapack-mpi-test), with their own input. Each reports its
@@ -156,12 +148,11 @@ programs=${PROGRAMS:-xdqr xdlu xdllt xdinv xdhrd xdbrd xdtrd xdls xdnep xddblu x
 folder=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/scalapack
 # The results in a program's output: its own counts, and the words at the ends of its rows. Messages
 # of the MPI may contain such words, too.
-results_of() { # FILE
+results_of_scalapack() { # FILE
     grep -aE '[0-9]+ +tests' "$1" | tr -s ' ' | sort
     grep -aoE '\b(PASSED|FAILED|passed|failed|BYPASSED)( +EVX?| +EVD)? *$' "$1" | tr -s ' ' | sort | uniq -c
 }
-alike() { cmp -s "$1" "$2"; }
-summary_of() { grep -aoE '[0-9]+ tests completed and passed' "$1" | head -n 1; }
+summary_of_scalapack() { grep -aoE '[0-9]+ tests completed and passed' "$1" | head -n 1; }
 scalapack_input() {
     cp -L "$folder/openmpi-tests/"*.dat "$dir" || return 1
     # Fewer sizes and blocks than in the package, where these take minutes.
