@@ -10,13 +10,27 @@
 # Settings: N: faults (default 3, the last of which is a blackhole); KINDS: only these kinds;
 # TRANSPORT of the hosts (udp); LAB_OPTIONS of lab up; SEED (default: the clock); EPOCH: faults
 # between two fresh labs (default 20); LOSE=never: no messages are lost; ENDS=no: without the last
-# faults.
+# faults; STORE=etcd: three banyands over an etcd with three members. The leader is then what fails
+# as the controller, it may also be cut off from etcd, and members of etcd are killed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh lab-survive "${1:-build/release}"
 need_root
-cleanup_more() { down_of "$dir/up.out"; }
+STORE=${STORE:-folder}
+controllers=(0)
+if [ "$STORE" = etcd ]; then
+    for program in etcd curl; do
+        command -v $program >/dev/null || { echo "lab-survive: skipped: $program is missing: make etcd-deps installs it" >&2; exit 77; }
+    done
+    controllers=(0 1 2)
+    # shellcheck source=tests/lab/etcd-common.sh
+    . tests/lab/etcd-common.sh
+fi
+cleanup_more() {
+    down_of "$dir/up.out"
+    [ "$STORE" != etcd ] || cluster_down
+}
 
 N=${N:-3}
 TRANSPORT=${TRANSPORT:-udp}
@@ -24,6 +38,7 @@ read -ra lab_options <<<"${LAB_OPTIONS:-}"
 SEED=${SEED:-$(date +%s)}
 EPOCH=${EPOCH:-20}
 kinds=(kill reboot stop link controller cut leaf swallow)
+[ "$STORE" != etcd ] || kinds+=(apart member)
 [ -z "${KINDS:-}" ] || read -ra kinds <<<"$KINDS"
 RANDOM=$((SEED % 32768))
 echo "SEED=$SEED N=$N"
@@ -39,12 +54,27 @@ wrong=0 hangs=0 count=0 lose=0
 
 "$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
 
+# start_controller [N]: starts banyand N. All have one log, in which each line has its time.
 start_controller() {
-    "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members" --http off --socket off --state "$dir/state" "${job[@]}" --lose "$lose" --quiet 500 --trust 1000 \
+    local n=${1:-0} where=() state=(--state "$dir/state" --socket off "${job[@]}")
+    # Followers have no jobs of their own: what the leader has created is in the store.
+    [ "$STORE" != etcd ] || { where=(ip netns exec "$cluster-c$n") state=(--store "$store/lab$id" --socket "$dir/socket$n"); }
+    "${where[@]}" "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members$n" --http off "${state[@]}" --lose "$lose" --quiet 500 --trust 1000 \
         >>"$dir/banyand.log" 2>&1 &
-    controller=$!
-    children+=("$controller")
+    banyands[n]=$!
+    children+=("$!")
     disown
+}
+# find_leader: sets $leader and its process, $controller; status 1: none leads at the moment.
+find_leader() {
+    leader=0
+    if [ "$STORE" = etcd ]; then
+        for leader in "${controllers[@]}" none; do
+            [ "$leader" != none ] || return 1
+            ! timeout 2 "$banyan" job list --controller "unix:$dir/socket$leader" >/dev/null 2>&1 || break
+        done
+    fi
+    controller=${banyands[leader]}
 }
 # start_ranks COLLECTIVE: runs endless verified operations of growing sizes.
 start_ranks() {
@@ -52,7 +82,7 @@ start_ranks() {
     for host in $hosts; do
         rm -f "$dir/$host.out"
         (
-            exec ip netns exec "lab-$id-$host" env BANYAN_CONTROLLER="unix:$dir/members" BANYAN_NODE="$host" BANYAN_TRANSPORT="$TRANSPORT" BANYAN_SHM="/run/banyan/lab-$id" BANYAN_LOG=2 \
+            exec ip netns exec "lab-$id-$host" env BANYAN_CONTROLLER="$members_at" BANYAN_NODE="$host" BANYAN_TRANSPORT="$TRANSPORT" BANYAN_SHM="/run/banyan/lab-$id" BANYAN_LOG=2 \
                 BANYAN_TIMEOUT=10 "$build/bin/banyan-perf" -c "$1" -b 1M -e 64M -i 64 -d i32 -n 1 -w 0 >"$dir/$host.out" 2>&1
         ) &
         ranks[${host#host}]=$!
@@ -75,7 +105,7 @@ await() {
 }
 more_rows() { [ "$(rows)" -gt "$1" ]; }
 alive() { kill -0 "${ranks[@]}" 2>/dev/null; }
-gone() { ! kill -0 "$controller" 2>/dev/null; }
+gone() { ! kill -0 "${banyands[@]}" 2>/dev/null; }
 # Jobs that have continued since line $1 of the controller's log.
 settled_since() { [ "$(tail -n "+$(($1 + 1))" "$dir/banyand.log" | grep -c 'is in generation')" -ge "${2:-1}" ]; }
 log_lines() { wc -l <"$dir/banyand.log"; }
@@ -134,23 +164,28 @@ restart_switch() { # SWITCH WORD...
     disown
 }
 fresh_lab() {
+    local n
     rm -rf "$dir/state" "$dir/banyand.log"
     job=(--job "1=$1")
     "$banyan" lab up "$dir/fabric.json" -c "$1" --transport "$TRANSPORT" "${lab_options[@]}" >"$dir/up.out" 2>&1 || { fail "the lab comes up" "$dir/up.out"; finish; }
     id=$(id_of "$dir/up.out")
-    start_controller
-    await 20 grep -q 'job 1 runs' "$dir/banyand.log" || { fail "banyand leads" "$dir/banyand.log"; finish; }
+    banyands=()
+    for n in "${controllers[@]}"; do start_controller "$n"; done
+    if [ "$STORE" = etcd ]; then
+        await 20 find_leader && "$banyan" job create -c "$1" --controller "unix:$dir/socket$leader" >>"$dir/banyand.log" 2>&1
+    fi
+    await 20 grep -q 'job 1 runs' "$dir/banyand.log" && find_leader || { fail "banyand leads" "$dir/banyand.log"; finish; }
     start_ranks "$1"
     await 60 more_rows 1 || { fail "$1 runs" "$dir/host0.out" "$dir/banyand.log"; finish; }
 }
 end_lab() {
-    local bad
+    local bad n
     bad=$(bad_rows)
     wrong=$((wrong + bad))
     [ "$bad" -eq 0 ] || grep -E '^ (all|red|bro)' "$dir/host0.out" | tail -n 5
     verified=$((${verified:-0} + $(rows) * 2))
     for pid in "${ranks[@]}"; do end_tree KILL "$pid"; done
-    end_tree TERM "$controller"
+    for n in "${controllers[@]}"; do end_tree TERM "${banyands[n]}"; done
     await 5 gone || true
     down_of "$dir/up.out"
 }
@@ -176,6 +211,7 @@ port_of() { awk -v to="to node $2" '$1 == "port" && index($0, to " ") { sub(":",
 # and $since.
 hit() {
     local spine=spine$(draw 2) pid pause
+    await 20 find_leader || fail "a banyand leads" "$dir/banyand.log"
     local -a ends
     undo=: saw='' what="$1 $spine"
     pid=$(switch_pid "$id" "$spine")
@@ -233,7 +269,23 @@ hit() {
             saw="switch $spine is down|$spine"
         fi
         sleep "$(awk -v p="$pause" 'BEGIN { print p / 1000 }')"
-        start_controller
+        start_controller "$leader"
+        ;;
+    apart | member) # the leader is cut off from etcd, or a member of etcd dies, and a switch with it
+        number=$(draw 3)
+        since=$(now)
+        if [ "$1" = apart ]; then
+            what="banyand $leader cut off from etcd, and $spine killed"
+            cut "c$leader"
+        else
+            what="member $number of etcd and $spine killed"
+            member_end "$number" KILL
+        fi
+        mapfile -d '' words <"/proc/$pid/cmdline"
+        words[0]=$build/bin/banyan-switchd
+        kill -KILL "$pid"
+        undo="restart_switch $spine ${words[*]}"
+        saw="switch $spine is down"
         ;;
     cut) # the controller stands still: its connections are there, and nobody answers
         pause=$((200 + $(draw 600)))
@@ -255,18 +307,19 @@ hit() {
 class_of() {
     case $1 in
     leaf) echo "without another path" ;;
-    controller | cut) echo "without a controller for a while" ;;
+    controller | cut | apart) echo "without a controller for a while" ;;
+    member) echo "with another path, a member of etcd killed" ;;
     *) [ "$lose" = 0 ] && echo "with another path" || echo "with another path, messages to the controller lost" ;;
     esac
 }
 # Injects one fault. Every rank must then complete a chunk, and further results must follow. Status
 # 1: a call hangs.
 fault() {
-    local kind=$1 before since what saw undo at ms by lines steps=
+    local kind=$1 before since what saw undo at ms by lines number steps=
     before=$(rows)
     lines=$(log_lines)
     hit "$kind"
-    if await 4 has_first_chunk "$since"; then
+    if await "$patience" has_first_chunk "$since"; then
         at=$(first_chunk "$since")
         ms=$(ms_between "$since" "$at")
         by=$(tail -n "+$((lines + 1))" "$dir/banyand.log" | grep -Em1 "$saw" | sed -E 's/^banyand: [0-9:.]+ //; s/: (unix|no).*//')
@@ -290,6 +343,10 @@ fault() {
         printf '             ms until: a rank reports %s, found %s, planned %s, frozen %s, level %s, tables %s, new trees %s\n' $steps
     fi
     lines=$(log_lines)
+    case $kind in
+    apart) join "c$leader" ;;
+    member) member_start "$number" ;;
+    esac
     $undo
     [ "$ms" = 0 ] || [ "$kind" = leaf ] || await 8 settled_since "$lines" || true # until it is used again
     return 0
@@ -302,6 +359,11 @@ ended() {
     done
 }
 
+members_at=unix:$dir/members0 patience=4
+if [ "$STORE" = etcd ]; then
+    members_at=$members_at,unix:$dir/members1,unix:$dir/members2 patience=8
+    cluster_up 3 >"$dir/check.out" 2>&1 || { fail "etcd with three members" "$dir/check.out"; finish; }
+fi
 while [ "$count" -lt "$N" ]; do
     collective=${collectives[$(draw ${#collectives[@]})]}
     [ "${LOSE:-}" = never ] || lose=$((1 - lose > 0 ? 100 : 0)) # in every other lab one message in ten between hosts and controller is lost
