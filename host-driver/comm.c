@@ -231,7 +231,7 @@ const char *banyan_comm_transport(const struct banyan_comm *comm)
     if (!by_comm_is(comm, "banyan_comm_transport"))
         return NULL;
     if (comm->transport == NULL)
-        return comm->local != NULL ? "ranks" : "tcp";
+        return comm->local != NULL ? "ranks" : by_hosts_share(comm) ? "host" : "tcp";
     return comm->transport->ops->name;
 }
 

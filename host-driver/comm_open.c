@@ -14,7 +14,7 @@
 #include "host-driver/sole.h"
 
 /* Empty polls that yield to the other ranks of the host, which may share this core. */
-#define FOLLOWER_YIELDS 50u
+#define SHARED_YIELDS 50u
 
 static int open_transport(struct banyan_comm *comm)
 {
@@ -143,7 +143,7 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
     if (error == 0)
         error = by_staging_open(comm);
     if (error == 0)
-        comm->yield_max = comm->local != NULL ? FOLLOWER_YIELDS : 0;
+        comm->yield_max = comm->local != NULL || by_hosts_share(comm) ? SHARED_YIELDS : 0;
     if (error == 0 && comm->transport != NULL && comm->transport->yields > comm->yield_max)
         comm->yield_max = comm->transport->yields;
     if (error == 0)

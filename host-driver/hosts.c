@@ -27,14 +27,15 @@ static int read_way(const struct by_settings *settings, enum by_way *way)
                    settings->origin[BY_SETTING_FALLBACK]);
 }
 
-static int read_near(const struct by_settings *settings, bool *shares)
+static int read_near(const struct by_settings *settings, struct by_fallback_config *config)
 {
     const char *text = settings->value[BY_SETTING_NEAR];
 
-    *shares = strcmp(text, "memory") == 0;
-    return *shares || strcmp(text, "tcp") == 0
+    config->single = strcmp(text, "memory") == 0;
+    config->shares = config->single || strcmp(text, "pairs") == 0;
+    return config->shares || strcmp(text, "tcp") == 0
                ? 0
-               : by_fail(BY_EINVAL, "BANYAN_NEAR is '%s' (%s); use memory or tcp", text,
+               : by_fail(BY_EINVAL, "BANYAN_NEAR is '%s' (%s); use memory, pairs or tcp", text,
                          settings->origin[BY_SETTING_NEAR]);
 }
 
@@ -185,7 +186,8 @@ int by_hosts_open(struct banyan_comm *comm)
         return error;
     config.way = comm->hosts.way;
     config.reach = config.meeting->rank_count <= BY_MESH_ALL_MAX ? BY_REACH_ALL : BY_REACH_SCHEDULES;
-    error = read_near(&context->settings, &config.shares);
+    error = read_near(&context->settings, &config);
+    config.single = config.single && comm->image == NULL; /* with a table the ranks are on several hosts */
     if (error != 0)
         return error;
     /* The communicators of a job connect one after another, at the same address; the key separates
@@ -268,6 +270,13 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
         return comm->hosts.ready;
     }
     return serve_tree_call(comm, call, why);
+}
+
+bool by_hosts_share(const struct banyan_comm *comm)
+{
+    static const struct by_call barrier = {.collective = BY_COLLECTIVE_BARRIER};
+
+    return comm->hosts.fallback != NULL && by_fallback_is_single(comm->hosts.fallback, &barrier);
 }
 
 /* Separator between two reasons. */
@@ -361,9 +370,13 @@ void by_hosts_announce(const struct banyan_comm *comm)
     if (why[0] == 0)
         by_append(why, sizeof(why), "all-to-all, scatter and gather (BANYAN_FALLBACK)");
     by_fallback_describe_schedules(comm->hosts.fallback, scheduled, sizeof(scheduled));
-    fprintf(stderr,
-            "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over TCP, by %s "
-            "schedules%s; a message takes %.1f us and %.3f ns a byte\n",
-            comm->job.job, comm->rank, comm->rank_count, comm->header.name, why, by_way_name(team->way),
-            scheduled, (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
+    fprintf(
+        stderr,
+        "banyan: job %u rank %u of %u (%s): not offloaded: %s run %s, by %s schedules%s; a message takes "
+        "%.1f us and %.3f ns a byte\n",
+        comm->job.job, comm->rank, comm->rank_count, comm->header.name, why,
+        by_hosts_share(comm)
+            ? "through memory that all ranks share on this host, all-to-all, scatter and gather between them"
+            : "between hosts over TCP",
+        by_way_name(team->way), scheduled, (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
 }

@@ -61,6 +61,8 @@ int by_hosts_expect(struct banyan_comm *comm);
 int by_hosts_measure(struct banyan_comm *comm);
 /* Whether the table has trees for the collective, with any root. */
 bool by_hosts_has_trees(const struct banyan_comm *comm, unsigned collective);
+/* Whether all ranks run on one host, and calls between hosts through its memory. */
+bool by_hosts_share(const struct banyan_comm *comm);
 /* Whether the call runs between hosts; *why may be NULL. */
 bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why);
 /* Prints, once per communicator and mode, that the call runs between hosts because nodes of its

@@ -26,11 +26,13 @@ host-driver_SRC := \
 	host-driver/fallback/fallback.c \
 	host-driver/fallback/links.c \
 	host-driver/fallback/measure.c \
+	host-driver/fallback/memory.c \
 	host-driver/fallback/mesh.c \
 	host-driver/fallback/moves.c \
 	host-driver/fallback/notice.c \
 	host-driver/fallback/peers.c \
 	host-driver/fallback/pipe.c \
+	host-driver/fallback/reason.c \
 	host-driver/fallback/socket.c \
 	host-driver/fallback/work.c \
 	host-driver/faults.c \
@@ -46,6 +48,7 @@ host-driver_SRC := \
 	host-driver/local/local.c \
 	host-driver/local/mates.c \
 	host-driver/local/seats.c \
+	host-driver/local/single.c \
 	host-driver/local/slices.c \
 	host-driver/local/sum.c \
 	host-driver/member.c \

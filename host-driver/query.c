@@ -108,6 +108,10 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                  comm->header.name, name);
         break;
     }
+    if (hosts->fallback != NULL && by_fallback_is_single(hosts->fallback, call)) {
+        by_append(query->reason, sizeof(query->reason), "; all ranks share memory on one host");
+        return;
+    }
     by_append(query->reason, sizeof(query->reason), "; %s schedules over TCP", by_way_name(hosts->way));
     if (hosts->fallback != NULL)
         query->predicted_ns =

@@ -24,7 +24,8 @@
     X(SCHEDULE, "",                                                                                          \
       "files of `banyan export --format hosts`, with commas between: schedules that execute all-to-all, "    \
       "scatter, gather or reduce between hosts; ranks meet for them")                                        \
-    X(NEAR, "memory", "between ranks of one host that meet: memory (which they share), or tcp")              \
+    X(NEAR, "memory",                                                                                        \
+      "between ranks of one host that meet: memory (which they share), pairs (of ranks) or tcp")             \
     X(SMALL, "0",                                                                                            \
       "with a table: operations of at most this many bytes run between hosts; auto: those that are "         \
       "faster there, as measured when the ranks meet")                                                       \

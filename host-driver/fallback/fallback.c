@@ -7,21 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host-driver/address.h"
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/measure.h"
+#include "host-driver/fallback/memory.h"
+#include "host-driver/fallback/reason.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/float_env.h"
+#include "host-driver/local/single.h"
 
 /* to a silent peer within the time limit, the first after half of it; later as many in each
  * doubling of the time */
 #define QUESTIONS    16u
 #define GRACE_MAX_NS 500000000u           /* time to wait for the notice of a rank that has found the cause */
+#define LISTEN_NS    10000000u            /* between looks at notices while calls wait in memory */
 #define HOLD_MAX_NS  UINT64_C(1000000000) /* the same, where notices reach this rank through others */
 
 /* Set in the ids of calls that a schedule executes. */
 #define SCHEDULED UINT32_C(0x80000000)
+/* Set in the ids of calls through the memory of the host. */
+#define SINGLE UINT32_C(0x40000000)
+/* The other bits: the number of a call, modulo. */
+#define NUMBER (SINGLE - 1u)
 
 struct slot {
     struct by_host_work work;
@@ -34,6 +41,7 @@ struct by_fallback {
     struct by_peers peers;
     struct by_host_mesh mesh;
     struct by_schedule *schedule; /* or NULL */
+    struct by_single *single;     /* or NULL */
     uint64_t stall_ns, absent_ns;
     struct slot slots[BY_CALLS_MAX];
     uint32_t posted, done; /* numbers of calls; call i uses slot i % BY_CALLS_MAX */
@@ -50,6 +58,7 @@ struct by_fallback {
     uint64_t moved_ns;           /* last progress */
     uint64_t begun_ns, asked_ns; /* first and last question to the silent peer */
     uint64_t heard_ns;           /* its last answer */
+    uint64_t listened_ns;        /* last look at the notices while calls wait in memory */
     uint32_t answered;           /* value of mesh.answered at the last check */
     struct by_mesh_fault held;   /* a fault whose cause may be another one */
     uint64_t held_until_ns;
@@ -108,6 +117,9 @@ static int meet(struct by_fallback *fallback, const struct by_fallback_config *c
     all = error == 0 && by_files_allow(by_mesh_files(&fallback->mesh));
     if (error == 0)
         error = by_peers_agree(&fallback->peers, numbers, 2, &all, deadline_ns);
+    if (error == 0)
+        error = by_memory_meet(&fallback->peers, config->single, deadline_ns, fallback->stall_ns,
+                               &fallback->single);
     fallback->team.few_files = !all;
     fallback->team.latency_ns = numbers[0];
     fallback->team.gap_ps = numbers[1];
@@ -155,6 +167,7 @@ void by_fallback_close(struct by_fallback *fallback)
     for (; fallback->done < fallback->posted; fallback->done++)
         by_work_end(&fallback->slots[fallback->done % BY_CALLS_MAX].work);
     by_schedule_close(fallback->schedule);
+    by_single_close(fallback->single);
     by_mesh_close(&fallback->mesh);
     by_peers_close(&fallback->peers);
     free(fallback->team.schedules);
@@ -163,6 +176,11 @@ void by_fallback_close(struct by_fallback *fallback)
     free(fallback->moving);
     free(fallback->scratch);
     free(fallback);
+}
+
+bool by_fallback_is_single(const struct by_fallback *fallback, const struct by_call *call)
+{
+    return fallback->single != NULL && !by_fallback_is_scheduled(fallback, call) && by_single_serves(call);
 }
 
 bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call)
@@ -182,9 +200,14 @@ static bool is_scheduling(const struct by_fallback *fallback)
     return fallback->schedule != NULL && by_schedule_is_busy(fallback->schedule);
 }
 
+static bool is_in_memory(const struct by_fallback *fallback)
+{
+    return fallback->single != NULL && by_single_is_busy(fallback->single);
+}
+
 static bool is_busy(const struct by_fallback *fallback)
 {
-    return fallback->done < fallback->posted || is_scheduling(fallback);
+    return fallback->done < fallback->posted || is_scheduling(fallback) || is_in_memory(fallback);
 }
 
 /* ---- ends */
@@ -211,46 +234,16 @@ static void end_call(struct by_fallback *fallback, int result)
 static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault)
 {
     const char *why = fallback->schedule != NULL ? by_schedule_text(fallback->schedule) : "";
-    char ip[BY_IP_TEXT] = "";
 
-    if (fault->rank < fallback->mesh.rank_count)
-        by_ip_text(fallback->mesh.ip[fault->rank], ip);
-    switch (fault->error) {
-    case BY_EIO:
-        snprintf(fallback->text, sizeof(fallback->text),
-                 "rank %u (%s) has closed its connections: it ended, was killed, or its host failed",
-                 fault->rank, ip);
-        break;
-    case BY_ETIMEDOUT:
-        snprintf(fallback->text, sizeof(fallback->text),
-                 "rank %u (%s) was silent for %.1f s; it is stopped, or has not called this collective",
-                 fault->rank, ip, (double)(by_clock_ns() - fallback->moved_ns) / 1e9);
-        break;
-    case BY_EMISMATCH:
-        snprintf(fallback->text, sizeof(fallback->text),
-                 "rank %u (%s) is in another collective, or calls it with another operator, type, root or "
-                 "count",
-                 fault->rank, ip);
-        break;
-    case BY_ELIMIT:
-        snprintf(
-            fallback->text, sizeof(fallback->text), "rank %u (%s) cannot connect to another rank: %s",
-            fault->rank, ip,
-            fault->rank == fallback->team.rank
-                ? by_files_reason(fallback->mesh.limit_why)
-                : "it may open no more files; raise the limit of its process (ulimit -n), or start fewer "
-                  "ranks");
-        break;
-    default:
-        snprintf(fallback->text, sizeof(fallback->text), "rank %u (%s): %s", fault->rank, ip,
-                 why[0] != 0 ? why : by_error_text(fault->error));
-        break;
-    }
+    by_reason(&fallback->mesh, fault, by_clock_ns() - fallback->moved_ns, why, fallback->text,
+              sizeof(fallback->text));
     by_mesh_warn(&fallback->mesh, fault);
     end_call(fallback, fault->error);
     fallback->error = fallback->error != 0 ? fallback->error : fault->error;
     if (fallback->schedule != NULL)
         by_schedule_end(fallback->schedule, fault->error);
+    if (fallback->single != NULL)
+        by_single_end(fallback->single, fault->error);
 }
 
 static void fail_here(struct by_fallback *fallback, int error)
@@ -283,6 +276,12 @@ int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, u
         *id |= SCHEDULED;
         return error;
     }
+    if (by_fallback_is_single(fallback, call)) {
+        error = by_single_post(fallback->single, call, id);
+        *id = (*id & NUMBER) | SINGLE;
+        fallback->counters.single += error == 0;
+        return error;
+    }
     if (slot->used)
         return BY_EAGAIN;
     float_env = by_float_env_enter();
@@ -294,7 +293,7 @@ int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, u
     }
     slot->used = true;
     slot->result = BY_EAGAIN;
-    *id = fallback->posted++;
+    *id = fallback->posted++ & NUMBER;
     fallback->counters.calls++;
     return 0;
 }
@@ -305,6 +304,8 @@ int by_fallback_test(struct by_fallback *fallback, uint32_t id)
 
     if (id & SCHEDULED)
         return by_schedule_test(fallback->schedule, id & ~SCHEDULED);
+    if (id & SINGLE)
+        return by_single_test(fallback->single, id & NUMBER);
     if (slot->result != BY_EAGAIN)
         slot->used = false;
     return slot->result;
@@ -591,18 +592,50 @@ static uint64_t move_schedule(struct by_fallback *fallback)
     return moved;
 }
 
+/* Finds ranks that have failed while calls wait in memory. */
+static void find_end(struct by_fallback *fallback, uint64_t now_ns)
+{
+    struct by_mesh_fault fault = {0};
+
+    fallback->listened_ns = now_ns;
+    by_memory_watch(fallback->single, &fallback->mesh, silence(fallback, now_ns) >= fallback->absent_ns,
+                    &fault);
+    if (fault.error != 0)
+        fail(fallback, &fault);
+}
+
+/* Executes the calls through memory. */
+static uint64_t move_in_memory(struct by_fallback *fallback, uint64_t now_ns)
+{
+    struct by_mesh_fault fault = {0};
+    uint64_t moved = by_single_step(fallback->single, &fault.error, &fault.rank);
+
+    if (fault.error != 0)
+        fail(fallback, &fault);
+    else if (moved == 0 && now_ns - fallback->listened_ns >= LISTEN_NS)
+        find_end(fallback, now_ns);
+    return moved;
+}
+
 uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns)
 {
-    uint64_t float_env, moved;
+    uint64_t float_env, moved = 0;
 
     if (!is_busy(fallback))
         return 0;
+    if (is_in_memory(fallback))
+        moved = move_in_memory(fallback, now_ns);
+    if (fallback->done == fallback->posted && !is_scheduling(fallback)) {
+        if (moved > 0)
+            fallback->moved_ns = now_ns;
+        return moved;
+    }
     if (fallback->held.error != 0) {
         wait_for_cause(fallback, now_ns);
         return 0;
     }
     float_env = by_float_env_enter();
-    moved = move_all(fallback);
+    moved += move_all(fallback);
     if (is_scheduling(fallback) && fallback->held.error == 0)
         moved += move_schedule(fallback);
     by_float_env_leave(float_env);
@@ -632,6 +665,8 @@ uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds)
 {
     uint32_t count = is_busy(fallback) ? by_mesh_fds(&fallback->mesh, fds) : 0;
 
+    if (is_in_memory(fallback))
+        fds[count++] = (struct pollfd){.fd = by_single_fd(fallback->single), .events = POLLIN};
     if (is_scheduling(fallback))
         fds[count++] = (struct pollfd){.fd = by_schedule_fd(fallback->schedule), .events = POLLIN};
     return count;

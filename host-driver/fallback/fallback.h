@@ -2,8 +2,10 @@
  * Collectives between the hosts, for calls that no tree of the table serves. Calls run one after
  * another in the order of their posts, each as rounds of messages (moves.h) over connections
  * (mesh.h). Calls for which the user has given a schedule run beside them, by that schedule
- * (host-driver/schedule). A rank that fails notifies the others, so that all ranks end with the
- * same reason. Only by_fallback_open blocks; in it all ranks connect. Thread: the communicator's.
+ * (host-driver/schedule). If all ranks run on one host, calls run through its memory instead
+ * (host-driver/local/single.h). A rank that fails notifies the others, so that all ranks end with
+ * the same reason. Only by_fallback_open blocks; in it all ranks connect. Thread: the
+ * communicator's.
  */
 #ifndef BY_HOST_FALLBACK_FALLBACK_H
 #define BY_HOST_FALLBACK_FALLBACK_H
@@ -22,13 +24,14 @@ struct by_fallback;
 struct pollfd;
 
 /* Maximum that by_fallback_fds fills. */
-#define BY_FALLBACK_FDS (BY_MESH_FDS + 1u)
+#define BY_FALLBACK_FDS (BY_MESH_FDS + 2u)
 
 struct by_fallback_config {
     const struct by_meeting *meeting;
     uint32_t key; /* of the job; equal at all ranks */
     enum by_way way;
     bool shares;           /* ranks of one host share memory, if both ends agree */
+    bool single;           /* the same for all ranks together, if they all run on one host */
     const char *schedules; /* files of BANYAN_SCHEDULE, or NULL */
     enum by_mesh_reach reach;
     /* a call without progress for this long fails; also the time to wait for other ranks to
@@ -45,7 +48,8 @@ struct by_fallback_config {
     X(messages, "messages sent")                                                                             \
     X(tx_bytes, "bytes sent, with heads of messages")                                                        \
     X(shared_bytes, "of these, through memory to ranks of this host")                                        \
-    X(rx_bytes, "bytes received")
+    X(rx_bytes, "bytes received")                                                                            \
+    X(single, "operations through the memory of the host of all ranks")
 
 struct by_fallback_counters {
 #define X(name, help) uint64_t name;
@@ -58,6 +62,8 @@ int by_fallback_open(const struct by_fallback_config *config, struct by_fallback
 void by_fallback_close(struct by_fallback *fallback);
 /* Writes ", and all-to-all by the schedule FILE", or "" without schedules. */
 void by_fallback_describe_schedules(const struct by_fallback *fallback, char *text, size_t bytes);
+/* Whether such a call runs through the memory of the host that all ranks share. */
+bool by_fallback_is_single(const struct by_fallback *fallback, const struct by_call *call);
 /* Whether a schedule executes the call. */
 bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call);
 

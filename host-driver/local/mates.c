@@ -19,7 +19,7 @@
 #include "host-driver/local/slices.h"
 
 #define MAGIC   UINT32_C(0x62796c31) /* "byl1" */
-#define VERSION 1u
+#define VERSION 2u
 #define EVENTS  32 /* doorbells read at once */
 /* Bytes of a slot: large enough that the work for each slice does not count, small enough that the
  * slots of a few ranks fit a second-level cache. */

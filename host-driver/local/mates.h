@@ -35,6 +35,7 @@ struct by_mates_slice {
 struct by_mates_rank {
     alignas(64) atomic_uint_fast64_t packed; /* slices to which it has given its input */
     atomic_uint_fast64_t taken;              /* slices of which it has its result */
+    atomic_uint_fast64_t summed;             /* slices of which it has added its part (single.c) */
     atomic_uint asleep;                      /* requests a byte when something changes */
     atomic_uint left;                        /* has closed its communicator */
     uint32_t rank;

@@ -176,11 +176,28 @@ void by_slices_pack(const struct by_slices *slices, uint64_t index, uint8_t *slo
              count * slices->element_bytes);
 }
 
+void *by_slices_output(const struct by_slices *slices, uint64_t index, uint64_t *at, uint64_t *bytes)
+{
+    const struct by_call *call = &slices->call;
+    uint64_t from = before(slices, index);
+
+    *at = 0;
+    *bytes = by_slices_bytes(slices, index);
+    if (call->collective == BY_COLLECTIVE_REDUCE && call->root != slices->seats->rank)
+        return NULL;
+    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER) {
+        *bytes = piece(slices, index, slices->seats->rank, &from) * slices->element_bytes;
+        *at = own_at(slices, index);
+    }
+    return *bytes > 0 ? (uint8_t *)call->recv + from * slices->element_bytes : NULL;
+}
+
 void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint8_t *slot)
 {
     const struct by_call *call = &slices->call;
     bool is_root = call->root == slices->seats->rank;
-    uint64_t from, count;
+    uint64_t at, bytes;
+    void *out;
 
     switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_REDUCE:
@@ -195,10 +212,9 @@ void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint
         copy_shards(slices, index, call->recv, (uint8_t *)(uintptr_t)slot, true);
         return;
     case BY_COLLECTIVE_REDUCE_SCATTER:
-        count = piece(slices, index, slices->seats->rank, &from);
-        if (count > 0)
-            copy((uint8_t *)call->recv + from * slices->element_bytes, slot + own_at(slices, index),
-                 count * slices->element_bytes);
+        out = by_slices_output(slices, index, &at, &bytes);
+        if (out != NULL)
+            copy(out, slot + at, bytes);
         return;
     case BY_COLLECTIVE_BARRIER:
         return;

@@ -40,6 +40,9 @@ const void *by_slices_input(const struct by_slices *slices, uint64_t index);
 void by_slices_pack(const struct by_slices *slices, uint64_t index, uint8_t *slot);
 /* Copies this rank's result of a slice from `slot`. */
 void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint8_t *slot);
+/* Returns where this rank receives its part of a reduced slice: `bytes` bytes of a slot, from `at`
+ * on. NULL: it receives none. */
+void *by_slices_output(const struct by_slices *slices, uint64_t index, uint64_t *at, uint64_t *bytes);
 
 /* The call between hosts for slice `index` in `slot`. `offsets` has room for host_count + 1
  * numbers, which the call may use. */

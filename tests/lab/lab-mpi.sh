@@ -26,6 +26,14 @@ exchanged() {
     echo $((sum + ${count:-0}))
 }
 
+# alone openmpi|mpich PROGRAM: four ranks on this machine, without a table. Output: $dir/run.out
+alone() {
+    local options=()
+    [ "$1" = mpich ] || options=(--oversubscribe --mca pml ob1 --mca btl "vader,self" --mca mpi_yield_when_idle 1)
+    timeout --kill-after=5 120 env HOME="$dir" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 BANYAN_LOG=1 BANYAN_FALLBACK=circulant \
+        "$build/bin/banyan-run" "mpirun.$1" "${options[@]}" -n 4 "$2" >"$dir/run.out" 2>&1 </dev/null
+}
+
 fabric_up || { fail "a lab with a network beside it" "$dir/up.out"; finish; }
 cc -O2 -o "$dir/late" "$(dirname "$0")/mpi/late.c" || { fail "a program that loads MPI late"; finish; }
 for mpi in openmpi mpich; do
@@ -45,6 +53,8 @@ done
 for mpi in openmpi mpich; do
     shown "$mpi, C, every collective" 34 run $mpi "$dir/collectives.$mpi"
     shown "$mpi, C, MPI loaded late in a scope of its own" 34 run $mpi "$dir/late" "$dir/collectives.$mpi.so"
+    shown "$mpi, C, all ranks on one host, without a table" 34 alone $mpi "$dir/collectives.$mpi"
+    check "$mpi, these share its memory" grep -q 'through memory that all ranks share on this host' "$dir/run.out"
     shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
     # Only the calls without data are left to MPI; Open MPI carries these out itself.
     shown "$mpi, C beside mpi_f08, one call by different names" 8 run $mpi "$dir/mixed.$mpi"

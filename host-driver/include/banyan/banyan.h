@@ -396,8 +396,8 @@ BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
  * Returns the name of the transport that moves this communicator's packets: "afxdp", "udp",
- * "dpdk", "shm" or "memory"; "tcp" without a table; "ranks" if another rank of the host moves them.
- * Static memory. NULL for NULL.
+ * "dpdk", "shm" or "memory"; "ranks" if another rank of the host moves them; without a table "tcp",
+ * or "host" if all ranks share memory on one host. Static memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 

@@ -123,16 +123,18 @@ static uint32_t has_fallback(void)
     return !is_default("BANYAN_FALLBACK") && strcmp(text_of("BANYAN_FALLBACK"), "off") != 0;
 }
 
+/* The collectives that run over trees, or through the memory of the one host of all ranks. */
 static uint32_t served(const struct banyan_comm *comm)
 {
+    int single = strcmp(banyan_comm_transport(comm), "host") == 0;
     uint32_t mask = 0;
 
     for (unsigned c = BANYAN_ALLREDUCE; c <= BANYAN_BARRIER; c++) {
         uint32_t roots = c == BANYAN_BROADCAST || c == BANYAN_REDUCE ? banyan_comm_size(comm) : 1, root = 0;
 
-        while (root < roots && banyan_comm_serves(comm, (banyan_collective_t)c, root))
+        while (root < roots && !single && banyan_comm_serves(comm, (banyan_collective_t)c, root))
             root++;
-        if (root == roots)
+        if (single || root == roots)
             mask |= 1u << c;
     }
     for (unsigned c = BANYAN_ALLTOALL; c <= BANYAN_GATHER; c++) {

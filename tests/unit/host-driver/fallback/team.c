@@ -47,8 +47,8 @@ static _Noreturn void live(uint32_t rank, uint32_t count, member_fn *body, const
     struct team_member member = {.rank = rank, .count = count, .argument = argument};
 
     set_number("RANK", rank);
-    /* half of the teams share memory; in the others some pairs of ranks do */
-    setenv("BANYAN_NEAR", count % 2 == 0 || rank % 2 == 0 ? "memory" : "tcp", 0);
+    /* pairs of ranks share memory in half of the teams; in the others some pairs do */
+    setenv("BANYAN_NEAR", count % 2 == 0 || rank % 2 == 0 ? "pairs" : "tcp", 0);
     alarm(LIMIT_SECONDS);
     _exit(body(&member));
 }

@@ -397,7 +397,7 @@ static int choose_badly(struct team_member *member)
     setenv("BANYAN_NEAR", "here", 1);
     if (banyan_init(NULL, &member->context) != BANYAN_OK ||
         banyan_comm_create(member->context, 0, &member->comm) != BANYAN_EINVAL ||
-        strstr(banyan_last_error(), "BANYAN_NEAR is 'here' (environment); use memory or tcp") == NULL)
+        strstr(banyan_last_error(), "BANYAN_NEAR is 'here' (environment); use memory, pairs or tcp") == NULL)
         return member_wrong(member, "%s", banyan_last_error());
     member_close(member);
     return 0;
@@ -412,15 +412,18 @@ static void an_unknown_schedule_or_way_is_refused(void **state)
 /* What rank 0 writes to stderr. */
 static int speak(struct team_member *member)
 {
-    char text[1000] = "", said[200];
+    char text[1000] = "", said[240];
     FILE *caught = tmpfile();
     int wrong;
 
     setenv("BANYAN_LOG", "1", 1);
     setenv("BANYAN_FALLBACK", "ring", 1);
-    snprintf(said, sizeof(said),
-             "not offloaded: BANYAN_TABLE is not set; all collectives run between hosts over TCP, by ring "
-             "schedules");
+    snprintf(
+        said, sizeof(said),
+        "not offloaded: BANYAN_TABLE is not set; all collectives run %s, by ring schedules",
+        strcmp(getenv("BANYAN_NEAR"), "memory") == 0
+            ? "through memory that all ranks share on this host, all-to-all, scatter and gather between them"
+            : "between hosts over TCP");
     if (caught == NULL)
         return member_wrong(member, "no file");
     dup2(fileno(caught), 2);
@@ -485,8 +488,12 @@ int main(void)
         cmocka_unit_test(a_communicator_says_in_one_line_that_it_is_not_offloaded),
     };
 
+    int failed;
+
     setenv("HOME", "/nonexistent", 1);
     setenv("BANYAN_TIMEOUT", "2", 1);
-    return cmocka_run_group_tests_name("meetings", meetings, NULL, NULL) +
-           cmocka_run_group_tests_name("ends", tests, NULL, NULL);
+    failed = cmocka_run_group_tests_name("meetings", meetings, NULL, NULL) +
+             cmocka_run_group_tests_name("ends", tests, NULL, NULL);
+    setenv("BANYAN_NEAR", "memory", 1);
+    return failed + cmocka_run_group_tests_name("ends where all ranks share memory", tests, NULL, NULL);
 }

@@ -1,0 +1,67 @@
+/* All ranks on one host; see memory.h. */
+#include "host-driver/fallback/memory.h"
+
+#include <stddef.h>
+#include <sys/random.h>
+#include <sys/types.h>
+
+#include "host-driver/clock.h"
+#include "host-driver/fallback/mesh.h"
+#include "host-driver/fallback/peers.h"
+#include "host-driver/local/mates.h"
+#include "host-driver/local/single.h"
+#include "offload/base/errors.h"
+
+/* Where a rank runs (by_single_place), and for rank 0 the key of the memory. */
+struct memory_place {
+    uint64_t where, key;
+};
+
+int by_memory_meet(struct by_peers *peers, bool wanted, uint64_t deadline_ns, uint64_t stall_ns,
+                   struct by_single **single)
+{
+    struct memory_place mine = {.where = wanted ? by_single_place() : 0}, all[BY_SINGLE_RANKS_MAX];
+    struct by_mates mates;
+    bool together = true;
+    int error;
+
+    *single = NULL;
+    if (peers->rank_count < 2 || peers->rank_count > BY_SINGLE_RANKS_MAX)
+        return 0;
+    by_mates_init(&mates);
+    /* rank 0 listens before the others learn the key */
+    if (peers->rank == 0 && (getrandom(&mine.key, sizeof(mine.key), 0) != (ssize_t)sizeof(mine.key) ||
+                             by_mates_listen(&mates, mine.key) != 0))
+        mine.where = 0;
+    error = by_peers_gather(peers, &mine, all, sizeof(mine), deadline_ns);
+    for (uint32_t rank = 0; error == 0 && rank < peers->rank_count; rank++)
+        together = together && all[rank].where != 0 && all[rank].where == all[0].where;
+    if (error != 0 || !together) {
+        by_mates_close(&mates);
+        return error;
+    }
+    together = by_single_open(single, &mates, all[0].key, peers->rank, peers->rank_count, deadline_ns) == 0;
+    error = by_peers_agree(peers, NULL, 0, &together, by_clock_ns() + stall_ns);
+    if (!together) {
+        by_single_close(*single);
+        *single = NULL;
+    }
+    return error;
+}
+
+void by_memory_watch(const struct by_single *single, struct by_host_mesh *mesh, bool late,
+                     struct by_mesh_fault *fault)
+{
+    uint32_t first, rank;
+
+    by_mesh_listen(mesh, fault);
+    if (fault->error != 0)
+        return;
+    rank = first = by_single_awaits(single, 0);
+    while (rank < mesh->rank_count && !mesh->gone[rank])
+        rank = by_single_awaits(single, rank + 1);
+    if (rank < mesh->rank_count)
+        *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = rank};
+    else if (late && first < mesh->rank_count)
+        *fault = (struct by_mesh_fault){.error = BY_ETIMEDOUT, .rank = first};
+}

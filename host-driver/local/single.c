@@ -1,0 +1,537 @@
+/* The stages of slices; see single.h. */
+#include "host-driver/local/single.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "host-driver/error.h"
+#include "host-driver/local/mates.h"
+#include "host-driver/local/slices.h"
+#include "host-driver/local/sum.h"
+#include "offload/reduce/reduce.h"
+#include "offload/wire/types.h"
+#include "offload/wire/wire.h"
+
+/* Up to so many bytes every rank adds all inputs for itself: a second exchange takes longer. */
+#define DIRECT_BYTES 2048u
+/* Bytes of a slice: the slots of a few ranks fit a second-level cache. */
+#define SLICE_BYTES (64u << 10)
+/* Datagrams read in a step: any user of the machine may send more. */
+#define RINGS_MAX 64u
+/* Parts of a slice begin at multiples of this, so that ranks write different cache lines. */
+#define LINE_BYTES 64u
+
+enum single_state { SINGLE_FREE, SINGLE_RUNNING, SINGLE_ENDED };
+
+struct single_call {
+    enum single_state state;
+    int result;
+    uint64_t first; /* number of its first slice, counted over all calls */
+    struct by_slices slices;
+};
+
+/* The next slice of a stage, and its call. */
+struct single_cursor {
+    uint64_t slice;
+    uint32_t call;
+};
+
+struct by_single {
+    struct by_seats seats;
+    struct by_mates mates;
+    uint64_t key;
+    int bell; /* a datagram wakes this rank */
+    int error;
+    struct single_call call[BY_CALLS_MAX];
+    uint32_t posted; /* calls */
+    uint64_t end;    /* slices of all posted calls */
+    struct single_cursor pack, sum, take;
+    uint64_t freed; /* slices whose slot all ranks have left, as far as this rank has looked */
+    bool dozing;    /* it has slept, or may have */
+    uint64_t seen;
+    const void *inputs[BY_SINGLE_RANKS_MAX];
+};
+
+/* ---- opening */
+
+uint64_t by_single_place(void)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    char boot[64] = "";
+    struct stat space;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, boot, sizeof(boot)) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    if (bytes <= 0 || stat("/proc/self/ns/net", &space) != 0)
+        return 0;
+    for (ssize_t i = 0; i < bytes; i++)
+        hash = (hash ^ (uint8_t)boot[i]) * UINT64_C(0x100000001b3);
+    hash = (hash ^ (uint64_t)space.st_ino) * UINT64_C(0x100000001b3);
+    hash = (hash ^ (uint64_t)geteuid()) * UINT64_C(0x100000001b3);
+    return hash != 0 ? hash : 1;
+}
+
+/* The abstract address of a rank's bell. */
+static socklen_t bell_of(const struct by_single *single, uint32_t rank, struct sockaddr_un *address)
+{
+    int length;
+
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "banyan/bell/%016llx/%u",
+                      (unsigned long long)single->key, rank);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static int open_bell(struct by_single *single)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = bell_of(single, single->seats.rank, &address);
+
+    single->bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (single->bell >= 0 && bind(single->bell, (struct sockaddr *)&address, bytes) == 0)
+        return 0;
+    return by_fail(BY_EIO, "cannot create the bell of rank %u: %s", single->seats.rank, strerror(errno));
+}
+
+int by_single_open(struct by_single **out, struct by_mates *mates, uint64_t key, uint32_t rank,
+                   uint32_t rank_count, uint64_t deadline_ns)
+{
+    static const uint16_t host_of[BY_SINGLE_RANKS_MAX];
+    struct by_single *single = calloc(1, sizeof(*single));
+    int error;
+
+    if (single == NULL) {
+        by_mates_close(mates);
+        return by_fail(BY_ENOMEM, "no memory for the calls of the ranks of this host");
+    }
+    single->mates = *mates;
+    by_mates_init(mates);
+    single->key = key;
+    single->bell = -1;
+    error = by_seats_make(&single->seats, host_of, rank_count, 1, rank);
+    if (error == 0)
+        error = open_bell(single); /* before the others learn that this rank has joined */
+    if (error == 0)
+        error = rank == 0 ? by_mates_admit(&single->mates, &single->seats, key, "", 1, deadline_ns)
+                          : by_mates_join(&single->mates, &single->seats, key, deadline_ns);
+    if (error != 0) {
+        by_single_close(single);
+        return error;
+    }
+    *out = single;
+    return 0;
+}
+
+void by_single_close(struct by_single *single)
+{
+    if (single == NULL)
+        return;
+    by_mates_close(&single->mates);
+    by_seats_free(&single->seats);
+    if (single->bell >= 0)
+        close(single->bell);
+    free(single);
+}
+
+/* ---- calls and their slices */
+
+static struct single_call *call_of(struct by_single *single, const struct single_cursor *cursor)
+{
+    return &single->call[cursor->call % BY_CALLS_MAX];
+}
+
+static uint64_t index_of(struct by_single *single, const struct single_cursor *cursor)
+{
+    return cursor->slice - call_of(single, cursor)->first;
+}
+
+static void advance(struct by_single *single, struct single_cursor *cursor)
+{
+    if (index_of(single, cursor) + 1 == call_of(single, cursor)->slices.count)
+        cursor->call++;
+    cursor->slice++;
+}
+
+static struct by_mates_rank *rank_at(const struct by_single *single, uint32_t rank)
+{
+    return &single->mates.head->rank[rank];
+}
+
+static struct by_mates_rank *own(const struct by_single *single)
+{
+    return rank_at(single, single->seats.rank);
+}
+
+/* Whether each rank adds a part of the slice, for all. */
+static bool is_divided(const struct by_slices *slices, uint64_t index)
+{
+    uint8_t collective = slices->call.collective;
+
+    return (collective == BY_COLLECTIVE_ALLREDUCE || collective == BY_COLLECTIVE_REDUCE) &&
+           by_slices_bytes(slices, index) > DIRECT_BYTES;
+}
+
+/* The bytes [*from, *from + result) of a divided slice that `rank` adds. */
+static uint64_t part_of(const struct by_single *single, const struct by_slices *slices, uint64_t index,
+                        uint32_t rank, uint64_t *from)
+{
+    uint64_t bytes = by_slices_bytes(slices, index), lines = (bytes + LINE_BYTES - 1) / LINE_BYTES;
+    uint64_t to = lines * (rank + 1) / single->seats.rank_count * LINE_BYTES;
+
+    *from = lines * rank / single->seats.rank_count * LINE_BYTES;
+    return (to < bytes ? to : bytes) - *from;
+}
+
+bool by_single_serves(const struct by_call *call)
+{
+    switch (call->collective) {
+    case BY_COLLECTIVE_ALLREDUCE:
+    case BY_COLLECTIVE_REDUCE:
+    case BY_COLLECTIVE_REDUCE_SCATTER:
+        return by_reduction_dtype(call->mode, call->op, call->dtype) == call->dtype;
+    case BY_COLLECTIVE_BROADCAST:
+    case BY_COLLECTIVE_ALLGATHER:
+    case BY_COLLECTIVE_BARRIER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int by_single_post(struct by_single *single, const struct by_call *call, uint32_t *id)
+{
+    struct single_call *next = &single->call[single->posted % BY_CALLS_MAX];
+    uint32_t slice_bytes = single->mates.head->slot_bytes;
+
+    if (single->error != 0)
+        return BY_ESTATE;
+    if (next->state != SINGLE_FREE)
+        return BY_EAGAIN;
+    if (slice_bytes > SLICE_BYTES)
+        slice_bytes = SLICE_BYTES;
+    next->state = SINGLE_RUNNING;
+    next->first = single->end;
+    by_slices_cut(&next->slices, call, &single->seats, slice_bytes);
+    single->end += next->slices.count;
+    *id = single->posted++;
+    return 0;
+}
+
+int by_single_test(struct by_single *single, uint32_t id)
+{
+    struct single_call *call = &single->call[id % BY_CALLS_MAX];
+
+    if (call->state == SINGLE_RUNNING)
+        return BY_EAGAIN;
+    call->state = SINGLE_FREE;
+    return call->result;
+}
+
+void by_single_end(struct by_single *single, int error)
+{
+    single->error = error;
+    for (uint32_t i = 0; i < BY_CALLS_MAX; i++)
+        if (single->call[i].state == SINGLE_RUNNING) {
+            single->call[i].state = SINGLE_ENDED;
+            single->call[i].result = error;
+        }
+}
+
+bool by_single_is_busy(const struct by_single *single)
+{
+    return single->error == 0 && single->take.slice < single->end;
+}
+
+/* ---- stages */
+
+static void describe(const struct single_call *call, uint32_t number, struct by_mates_slice *slice)
+{
+    const struct by_call *of = &call->slices.call;
+    bool reduces = by_collective_reduces(of->collective);
+
+    *slice = (struct by_mates_slice){.call = number,
+                                     .whole = of->whole,
+                                     .count = of->count,
+                                     .root = by_collective_is_rooted(of->collective) ? of->root : 0,
+                                     .collective = of->collective,
+                                     .op = reduces ? of->op : (uint8_t)BY_OP_BOR,
+                                     .dtype = of->dtype,
+                                     .mode = reduces ? of->mode : (uint8_t)BY_MODE_FAST};
+}
+
+/* Copies this rank's input of a slice to where other ranks read it. */
+static void give(const struct by_single *single, const struct by_slices *slices, uint64_t index,
+                 uint64_t slice)
+{
+    const struct by_mates *mates = &single->mates;
+    uint8_t *slot = by_collective_reduces(slices->call.collective)
+                        ? by_mates_input(mates, single->seats.rank, slice)
+                        : by_mates_result(mates, slice);
+    const uint8_t *input;
+    uint64_t from, part, bytes;
+
+    if (!is_divided(slices, index)) {
+        by_slices_pack(slices, index, slot);
+        return;
+    }
+    /* this rank adds its part from where it is */
+    input = by_slices_input(slices, index);
+    bytes = by_slices_bytes(slices, index);
+    part = part_of(single, slices, index, single->seats.rank, &from);
+    memcpy(slot, input, from);
+    memcpy(slot + from + part, input + from + part, bytes - from - part);
+}
+
+/* Whether a slot is free: all ranks have taken what was in it. */
+static bool has_room(struct by_single *single)
+{
+    if (single->pack.slice < single->freed + BY_MATES_SLOTS)
+        return true;
+    single->freed = UINT64_MAX;
+    for (uint32_t rank = 0; rank < single->seats.rank_count; rank++) {
+        uint64_t taken = atomic_load_explicit(&rank_at(single, rank)->taken, memory_order_acquire);
+
+        single->freed = taken < single->freed ? taken : single->freed;
+    }
+    return single->pack.slice < single->freed + BY_MATES_SLOTS;
+}
+
+static uint32_t pack(struct by_single *single)
+{
+    uint32_t moved = 0;
+
+    for (; single->pack.slice < single->end && has_room(single); moved++) {
+        struct single_call *call = call_of(single, &single->pack);
+        uint64_t slice = single->pack.slice;
+
+        give(single, &call->slices, index_of(single, &single->pack), slice);
+        describe(call, single->pack.call, &own(single)->slice[slice % BY_MATES_SLOTS]);
+        advance(single, &single->pack);
+        atomic_store(&own(single)->packed, single->pack.slice);
+    }
+    return moved;
+}
+
+/* Whether this rank needs what `rank` gives to a call, before it can add or take. */
+static bool needs(const struct by_single *single, const struct by_slices *slices, uint64_t index,
+                  uint32_t rank)
+{
+    const struct by_call *call = &slices->call;
+
+    if (call->collective == BY_COLLECTIVE_BROADCAST)
+        return rank == call->root;
+    return call->collective != BY_COLLECTIVE_REDUCE || call->root == single->seats.rank ||
+           is_divided(slices, index);
+}
+
+/* Finds the first rank, from `from` on, whose input of the next slice is missing. */
+static uint32_t first_missing(struct by_single *single, uint32_t from)
+{
+    const struct by_slices *slices = &call_of(single, &single->sum)->slices;
+    uint64_t index = index_of(single, &single->sum);
+
+    while (from < single->seats.rank_count &&
+           (!needs(single, slices, index, from) ||
+            atomic_load_explicit(&rank_at(single, from)->packed, memory_order_acquire) > single->sum.slice))
+        from++;
+    return from;
+}
+
+/* Compares this rank's call with those of the ranks that it needs. */
+static bool agrees(struct by_single *single, uint32_t *culprit)
+{
+    uint64_t index = index_of(single, &single->sum), at = single->sum.slice % BY_MATES_SLOTS;
+    const struct by_slices *slices = &call_of(single, &single->sum)->slices;
+
+    for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
+        if (needs(single, slices, index, rank) &&
+            memcmp(&own(single)->slice[at], &rank_at(single, rank)->slice[at],
+                   sizeof(struct by_mates_slice)) != 0) {
+            *culprit = rank;
+            return false;
+        }
+    return true;
+}
+
+/* Adds the inputs of all ranks, from byte `from` of their slots on. `direct` replaces this rank's
+ * slot; or NULL. */
+static void add(struct by_single *single, const struct by_slices *slices, uint64_t slice, uint64_t from,
+                uint64_t bytes, const void *direct, void *out)
+{
+    if (bytes == 0)
+        return;
+    for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
+        single->inputs[rank] = by_mates_input(&single->mates, rank, slice) + from;
+    if (direct != NULL)
+        single->inputs[single->seats.rank] = direct;
+    by_mates_sum(slices->call.op, slices->call.dtype, out, single->inputs, single->seats.rank_count,
+                 bytes / slices->element_bytes);
+}
+
+/* Adds this rank's part of the slices that all have given. */
+static uint32_t sum_up(struct by_single *single, int *error, uint32_t *culprit)
+{
+    uint32_t moved = 0;
+
+    for (; single->sum.slice < single->pack.slice && first_missing(single, 0) == single->seats.rank_count;
+         moved++) {
+        const struct by_slices *slices = &call_of(single, &single->sum)->slices;
+        uint64_t slice = single->sum.slice, index = index_of(single, &single->sum), from, part;
+
+        if (!agrees(single, culprit)) {
+            *error = BY_EMISMATCH;
+            return moved;
+        }
+        if (is_divided(slices, index)) {
+            part = part_of(single, slices, index, single->seats.rank, &from);
+            add(single, slices, slice, from, part, (const uint8_t *)by_slices_input(slices, index) + from,
+                by_mates_result(&single->mates, slice) + from);
+        }
+        advance(single, &single->sum);
+        atomic_store(&own(single)->summed, single->sum.slice);
+    }
+    return moved;
+}
+
+/* Finds the first rank, from `from` on, whose part of the next slice is missing. */
+static uint32_t first_unsummed(struct by_single *single, uint32_t from)
+{
+    const struct by_slices *slices = &call_of(single, &single->take)->slices;
+
+    if (!is_divided(slices, index_of(single, &single->take)))
+        return single->seats.rank_count;
+    while (from < single->seats.rank_count &&
+           atomic_load_explicit(&rank_at(single, from)->summed, memory_order_acquire) > single->take.slice)
+        from++;
+    return from;
+}
+
+/* Takes this rank's result of a slice. */
+static void receive(struct by_single *single, const struct by_slices *slices, uint64_t slice, uint64_t index)
+{
+    uint8_t *result = by_mates_result(&single->mates, slice);
+    void *out;
+    uint64_t at, bytes;
+
+    if (!by_collective_reduces(slices->call.collective) || is_divided(slices, index)) {
+        by_slices_unpack(slices, index, result);
+        return;
+    }
+    out = by_slices_output(slices, index, &at, &bytes);
+    if (out != NULL)
+        add(single, slices, slice, at, bytes, NULL, out);
+}
+
+static uint32_t take(struct by_single *single)
+{
+    uint32_t moved = 0;
+
+    for (; single->take.slice < single->sum.slice && first_unsummed(single, 0) == single->seats.rank_count;
+         moved++) {
+        struct single_call *call = call_of(single, &single->take);
+        uint64_t index = index_of(single, &single->take);
+
+        receive(single, &call->slices, single->take.slice, index);
+        if (index + 1 == call->slices.count) {
+            call->state = SINGLE_ENDED;
+            call->result = 0;
+        }
+        advance(single, &single->take);
+        atomic_store(&own(single)->taken, single->take.slice);
+    }
+    return moved;
+}
+
+/* ---- sleeping */
+
+/* Wakes the ranks that sleep. What has changed was published before. */
+static void wake(struct by_single *single)
+{
+    struct sockaddr_un address;
+    const uint8_t ring = 1;
+
+    for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
+        if (atomic_load(&rank_at(single, rank)->asleep) != 0 &&
+            atomic_exchange(&rank_at(single, rank)->asleep, 0) != 0) {
+            socklen_t bytes = bell_of(single, rank, &address);
+
+            /* the other one has been rung often enough, or has ended */
+            (void)!sendto(single->bell, &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+                          (const struct sockaddr *)&address, bytes);
+        }
+}
+
+/* A number that changes when another rank publishes something. */
+static uint64_t look(const struct by_single *single)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
+        if (rank != single->seats.rank)
+            sum += atomic_load(&rank_at(single, rank)->packed) + atomic_load(&rank_at(single, rank)->summed) +
+                   atomic_load(&rank_at(single, rank)->taken);
+    return sum;
+}
+
+uint32_t by_single_step(struct by_single *single, int *error, uint32_t *culprit)
+{
+    uint8_t rings[8];
+    uint32_t moved;
+
+    if (single->dozing) {
+        atomic_store(&own(single)->asleep, 0);
+        for (unsigned i = 0; i < RINGS_MAX && recv(single->bell, rings, sizeof(rings), MSG_DONTWAIT) > 0; i++)
+            ;
+        single->dozing = false;
+    }
+    single->seen = look(single);
+    moved = pack(single);
+    moved += sum_up(single, error, culprit);
+    if (*error == 0)
+        moved += take(single);
+    if (moved > 0)
+        wake(single);
+    return moved;
+}
+
+uint32_t by_single_awaits(const struct by_single *single, uint32_t from)
+{
+    struct by_single *of = (struct by_single *)(uintptr_t)single; /* its calls are only read */
+
+    if (!by_single_is_busy(single))
+        return single->seats.rank_count;
+    if (single->sum.slice < single->pack.slice)
+        return first_missing(of, from);
+    if (single->take.slice < single->sum.slice)
+        return first_unsummed(of, from);
+    while (from < single->seats.rank_count &&
+           atomic_load(&rank_at(single, from)->taken) + BY_MATES_SLOTS > single->pack.slice)
+        from++;
+    return from;
+}
+
+int by_single_fd(struct by_single *single)
+{
+    const uint8_t ring = 1;
+    struct sockaddr_un address;
+
+    single->dozing = true;
+    atomic_store(&own(single)->asleep, 1);
+    if (look(single) != single->seen && atomic_exchange(&own(single)->asleep, 0) != 0) {
+        socklen_t bytes = bell_of(single, single->seats.rank, &address);
+
+        (void)!sendto(single->bell, &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
+                      bytes);
+    }
+    return single->bell;
+}
