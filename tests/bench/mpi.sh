@@ -61,7 +61,7 @@ declare -A samples # "contender hosts collective size mtu offload" -> algbw of e
 declare -A costs   # the same -> ns of processor time for a byte of data
 
 usage() {
-    echo "usage: mpi.sh [--hosts 4,8] [--collective allreduce,broadcast,allgather] [--bytes 1M,16M] [--mtu 1500,9000] [--offload off,on]" \
+    echo "usage: mpi.sh [--hosts 4,8] [--collective allreduce,broadcast,allgather,reduce-scatter] [--bytes 1M,16M] [--mtu 1500,9000] [--offload off,on]" \
         "[--afxdp] [--ranks N] [--rounds N] [--limit SECONDS] [--full]"
 }
 
@@ -115,7 +115,7 @@ arguments() {
         whole --hosts "$value" 2 32
         [ "$value" -le "$hosts_most" ] || hosts_most=$value
     done
-    for value in $collectives; do one_of --collective "$value" allreduce broadcast allgather; done
+    for value in $collectives; do one_of --collective "$value" allreduce broadcast allgather reduce-scatter; done
     for value in $mtus; do whole --mtu "$value" 1500 9000; done
     for value in $offloads; do one_of --offload "$value" off on; done
     list=${sizes//,/ }
@@ -330,7 +330,7 @@ mpi_run() { # openmpi|mpich HOSTS MTU off|on
         key="$1 $2 $collective $size $3 $4"
         samples[$key]+=" $algbw"
         costs[$key]+=" $cpu"
-    done < <(sed -nE 's/^([a-z]+) .*bytes=([0-9]+) .*algbw=([0-9.]+) cpu=([0-9.]+) wrong=([0-9]+)$/\1 \2 \3 \4 \5/p' "$work/out")
+    done < <(sed -nE 's/^([a-z-]+) .*bytes=([0-9]+) .*algbw=([0-9.]+) cpu=([0-9.]+) wrong=([0-9]+)$/\1 \2 \3 \4 \5/p' "$work/out")
     # shellcheck disable=SC2086 # lists
     if [ $lines -ne $(($(wc -w <<<$collectives) * $(wc -w <<<$sizes))) ]; then
         failed "$1" "$2 hosts, MTU $3, offload $4, status $result$([ $result -ne 124 ] || echo ", no end in time")"
@@ -456,7 +456,7 @@ row() { # HOSTS COLLECTIVE SIZE MTU OFFLOAD
         function more(value) { return afxdp == "yes" ? sprintf(" %8s", value) : "" }
         BEGIN {
             best = o + 0 > m + 0 ? o + 0 : m + 0
-            printf " %5s %-9s %5s %5s %7s  %7s%s %8s %7s  %8s  %7s%s %8s %7s\n", hosts, collective, size, mtu, offload,
+            printf " %5s %-14s %5s %5s %7s  %7s%s %8s %7s  %8s  %7s%s %8s %7s\n", hosts, collective, size, mtu, offload,
                    cell(b, 3), more(cell(a, 3)), cell(o, 3), cell(m, 3), b == "" || best == 0 ? "-" : sprintf("%.2f", b / best),
                    cell(bc, 1), more(cell(ac, 1)), cell(oc, 1), cell(mc, 1)
         }'
@@ -466,8 +466,8 @@ table() { # ROUNDS
     local hosts collective size mtu offload more=
     [ $afxdp = no ] || more=$(printf ' %8s' AF_XDP)
     echo "# f32, in place, one call at a time, hosts on one switch, ranks on each: $each, all on $(nproc) cores; median of rounds: $1"
-    printf '#%5s %-9s %5s %5s %7s  %-32s  %8s  %s\n' "" "" "" "" "" "algbw, GB/s" ratio "processor time, ns for a byte"
-    printf '#%5s %-9s %5s %5s %7s  %7s%s %8s %7s  %8s  %7s%s %8s %7s\n' \
+    printf '#%5s %-14s %5s %5s %7s  %-32s  %8s  %s\n' "" "" "" "" "" "algbw, GB/s" ratio "processor time, ns for a byte"
+    printf '#%5s %-14s %5s %5s %7s  %7s%s %8s %7s  %8s  %7s%s %8s %7s\n' \
         hosts "" size MTU offload banyan "$more" "Open MPI" MPICH "to best" banyan "$more" "Open MPI" MPICH
     for hosts in $hosts_list; do
         for collective in $collectives; do
