@@ -70,6 +70,11 @@ size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBE
     case BY_MEMBER_FAIL:
         by_put32(at, (uint32_t)frame->code);
         break;
+    case BY_MEMBER_STANDBY:
+        BY_ASSERT(frame->mask_bytes <= BY_MEMBER_MASK_MAX && frame->mask_bytes <= frame->bytes);
+        by_put16(at, frame->base);
+        by_put16(at + 2, frame->mask_bytes);
+        break;
     default:
         break;
     }
@@ -95,6 +100,10 @@ static void get_fields(const uint8_t *at, struct by_member_frame *frame)
         break;
     case BY_MEMBER_FAIL:
         frame->code = (int32_t)by_get32(at);
+        break;
+    case BY_MEMBER_STANDBY:
+        frame->base = by_get16(at);
+        frame->mask_bytes = by_get16(at + 2);
         break;
     default:
         break;
@@ -136,5 +145,7 @@ int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, s
     get_fields(bytes + BY_MEMBER_HEAD_BYTES, frame);
     frame->bytes = length - fields;
     frame->data = bytes + LENGTH_BYTES + fields;
+    if (frame->mask_bytes > BY_MEMBER_MASK_MAX || frame->mask_bytes > frame->bytes)
+        return BY_EFORMAT;
     return 0;
 }

@@ -28,6 +28,10 @@
 #define BY_MEMBER_GROUP_BYTES 512u
 /* Maximum size of the text of a failure (bytes). */
 #define BY_MEMBER_TEXT_MAX 480u
+/* Maximum size of the set of trees in a STANDBY (bytes): one bit for each. */
+#define BY_MEMBER_MASK_MAX (BY_TREES_MAX / 8u)
+/* The rank in the HELLO of a host that accepts STANDBY. */
+#define BY_MEMBER_RANK_STANDBY 0xfffeu
 
 /* The sender of a frame. */
 enum by_member_side { BY_MEMBER_HOST = 1, BY_MEMBER_CONTROLLER };
@@ -46,7 +50,8 @@ enum by_member_side { BY_MEMBER_HOST = 1, BY_MEMBER_CONTROLLER };
     X(FREEZE, 18, CONTROLLER, 0, 0, BY_IMAGE_BYTES_MAX)                                                      \
     X(HEARD, 19, CONTROLLER, 2, 1, BY_MEMBER_SAY_MAX)                                                        \
     X(GO, 20, CONTROLLER, 0, 0, 0)                                                                           \
-    X(FAIL, 21, CONTROLLER, 4, 0, BY_MEMBER_TEXT_MAX)
+    X(FAIL, 21, CONTROLLER, 4, 0, BY_MEMBER_TEXT_MAX)                                                        \
+    X(STANDBY, 22, CONTROLLER, 4, 0, BY_MEMBER_MASK_MAX + BY_IMAGE_BYTES_MAX)
 
 enum by_member_type {
 #define X(name, value, side, fields, least, most) BY_MEMBER_##name = (value),
@@ -57,10 +62,12 @@ enum by_member_type {
 struct by_member_frame {
     uint8_t type; /* enum by_member_type */
     uint16_t job, rank;
-    uint16_t gen;    /* HELLO: of the host's table, 0: none; FREEZE, GO and replies: attempt */
-    uint16_t peer;   /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
-    int32_t code;    /* SUSPECT, FAIL: enum by_error */
-    uint64_t number; /* HELLO, GROUP, MEASURED: nonce of the process; ALIVE: chunks done */
+    uint16_t gen;        /* HELLO: of the host's table, 0: none; FREEZE, GO and replies: attempt */
+    uint16_t peer;       /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
+    uint16_t base;       /* STANDBY: the generation beside which it stands by */
+    uint16_t mask_bytes; /* STANDBY: of the set of trees; at most `bytes` */
+    int32_t code;        /* SUSPECT, FAIL: enum by_error */
+    uint64_t number;     /* HELLO, GROUP, MEASURED: nonce of the process; ALIVE: chunks done */
     /*
      * The data, by type:
      *   HELLO            the node's name
@@ -71,6 +78,8 @@ struct by_member_frame {
      *   SAY, HEARD       a message of resume.h
      *   WELCOME, FREEZE  a table image, or nothing if the host has it
      *   FAIL             the reason
+     *   STANDBY          a set of trees: tree number t of the table of `base` is bit t % 8 of byte
+     *                    t / 8; then a table image. Nothing: there are no standbys of `base`
      */
     const uint8_t *data;
     uint32_t bytes;

@@ -64,6 +64,16 @@ static const struct member_sample {
     {BY_MEMBER_CONTROLLER, {.type = BY_MEMBER_GO, .job = 1, .rank = 3, .gen = 9}},
     {BY_MEMBER_CONTROLLER,
      {.type = BY_MEMBER_FAIL, .job = 1, .rank = 3, .code = -7, .data = text, .bytes = sizeof(text) - 1}},
+    {BY_MEMBER_CONTROLLER,
+     {.type = BY_MEMBER_STANDBY,
+      .job = 1,
+      .rank = 3,
+      .gen = 9,
+      .base = 7,
+      .mask_bytes = 2,
+      .data = text,
+      .bytes = sizeof(text)}},
+    {BY_MEMBER_CONTROLLER, {.type = BY_MEMBER_STANDBY, .job = 1, .rank = 3, .gen = 7, .base = 7}},
 };
 #define SAMPLES (sizeof(samples) / sizeof(samples[0]))
 
@@ -94,6 +104,8 @@ static void what_is_written_is_read(void **state)
         assert_int_equal(read.peer, frame->peer);
         assert_int_equal(read.code, frame->code);
         assert_int_equal(read.number, frame->number);
+        assert_int_equal(read.base, frame->base);
+        assert_int_equal(read.mask_bytes, frame->mask_bytes);
         assert_int_equal(read.bytes, frame->bytes);
         if (frame->bytes > 0)
             assert_memory_equal(read.data, frame->data, frame->bytes);
@@ -163,6 +175,19 @@ static void lengths_are_bounded_by_the_type(void **state)
     }
 }
 
+static void a_mask_of_trees_is_within_its_frame(void **state)
+{
+    struct by_member_frame read;
+    uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(report)];
+    size_t size = write_frame(&samples[SAMPLES - 2].frame, bytes), used;
+
+    (void)state;
+    by_put16(bytes + BY_MEMBER_HEAD_BYTES + 2, sizeof(text));
+    assert_int_equal(by_member_get(bytes, size, BY_MEMBER_CONTROLLER, &read, &used), 0);
+    by_put16(bytes + BY_MEMBER_HEAD_BYTES + 2, sizeof(text) + 1);
+    assert_int_equal(by_member_get(bytes, size, BY_MEMBER_CONTROLLER, &read, &used), BY_EFORMAT);
+}
+
 static void every_type_has_a_name(void **state)
 {
     (void)state;
@@ -180,6 +205,7 @@ int main(void)
         cmocka_unit_test(a_frame_of_the_other_side_is_none),
         cmocka_unit_test(another_version_is_seen_at_once),
         cmocka_unit_test(lengths_are_bounded_by_the_type),
+        cmocka_unit_test(a_mask_of_trees_is_within_its_frame),
         cmocka_unit_test(every_type_has_a_name),
     };
 
