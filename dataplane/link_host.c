@@ -161,13 +161,18 @@ static enum claim judge(const struct by_link_host *host, const uint8_t *image, u
     struct by_siphash_key key;
     struct by_hop_keys keys;
     struct by_image_key record;
+    enum claim claim = CLAIM_OPEN;
 
-    if (!by_image_key_find(image, job, &record))
-        return CLAIM_OPEN;
-    by_siphash_key_read(&key, record.key);
-    by_hop_keys_make(&key, own_node, node, 0, &keys);
-    return by_shm_proof(&keys.in, &host->challenge, &host->hello) == host->hello.proof ? CLAIM_PROVED
-                                                                                       : CLAIM_FALSE;
+    /* The host may be in any generation of the job. */
+    for (uint32_t place = 0; place <= BY_STANDBYS_MAX && claim != CLAIM_PROVED; place++) {
+        if (!by_image_key_at(image, job, place, &record))
+            continue;
+        by_siphash_key_read(&key, record.key);
+        by_hop_keys_make(&key, own_node, node, 0, &keys);
+        claim = by_shm_proof(&keys.in, &host->challenge, &host->hello) == host->hello.proof ? CLAIM_PROVED
+                                                                                            : CLAIM_FALSE;
+    }
+    return claim;
 }
 
 /* Checks the UDP port that a host claims against the active table. */

@@ -106,14 +106,26 @@ static void port_line(const uint8_t *image, uint32_t index, char *line)
                  port.rate_out / 1e6);
 }
 
+/* Returns the number of trees in the records of the job before this one. */
+static uint32_t first_tree(const uint8_t *image, uint32_t index)
+{
+    struct by_image_job before;
+
+    if (!by_image_job_is_standby(image, index))
+        return 0;
+    by_image_job(image, index - 1, &before);
+    return before.tree_count;
+}
+
 static void job_line(const uint8_t *image, uint32_t index, char *line)
 {
     struct by_image_job job;
     int used;
 
     by_image_job(image, index, &job);
-    used = snprintf(line, LINE_BYTES, "job %u: generation %u, %u ranks, %u trees, hosts on UDP port %u",
-                    job.job, job.gen, job.rank_count, job.tree_count, job.udp_port);
+    used = snprintf(line, LINE_BYTES, "job %u: %sgeneration %u, %u ranks, %u trees, hosts on UDP port %u",
+                    job.job, by_image_job_is_standby(image, index) ? "standby " : "", job.gen, job.rank_count,
+                    job.tree_count - first_tree(image, index), job.udp_port);
     if (job.rank != BY_RANK_NONE)
         used += snprintf(line + used, LINE_BYTES - (size_t)used, ", rank %u", job.rank);
     if (job.share > 0)
@@ -245,8 +257,8 @@ static void key_line(const uint8_t *image, uint32_t index, char *line)
     struct by_image_key key;
 
     by_image_key(image, index, &key);
-    snprintf(line, LINE_BYTES, "key job %u: %08" PRIx32 ", tags cover %s", key.job,
-             (uint32_t)(by_image_key_id(&key) >> 32),
+    snprintf(line, LINE_BYTES, "key job %u%s: %08" PRIx32 ", tags cover %s", key.job,
+             key.place > 0 ? " standby" : "", (uint32_t)(by_image_key_id(&key) >> 32),
              key.cover == BY_COVER_PAYLOAD ? "header and payload" : "the header");
 }
 

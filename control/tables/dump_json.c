@@ -50,11 +50,16 @@ static json_t *jobs_json(const uint8_t *image, uint32_t count)
 
     for (uint32_t i = 0; i < count; i++) {
         struct by_image_job job;
+        json_t *object;
+
         by_image_job(image, i, &job);
-        json_array_append_new(array, json_pack("{s:i, s:i, s:i, s:o, s:i, s:i, s:f}", "job", job.job, "gen",
-                                               job.gen, "rank_count", job.rank_count, "rank",
-                                               or_null(job.rank), "tree_count", job.tree_count, "udp_port",
-                                               job.udp_port, "share", (double)job.share / BY_SHARE_ONE));
+        object =
+            json_pack("{s:i, s:i, s:i, s:o, s:i, s:i, s:f}", "job", job.job, "gen", job.gen, "rank_count",
+                      job.rank_count, "rank", or_null(job.rank), "tree_count", job.tree_count, "udp_port",
+                      job.udp_port, "share", (double)job.share / BY_SHARE_ONE);
+        if (by_image_job_is_standby(image, i))
+            json_object_set_new(object, "standby", json_true());
+        json_array_append_new(array, object);
     }
     return array;
 }

@@ -304,15 +304,16 @@ static void put_hops(struct emit_writer *w, const struct by_lowered_tree *tree)
 static void put_trees(struct emit_writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
-    uint32_t job = 0; /* index in the lowering's jobs */
+    uint32_t job = 0, before = UINT32_MAX; /* indices in the lowering's jobs */
 
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &lowering->trees[i];
         uint32_t index = tree->hop_of[w->node];
-        while (lowering->jobs[job].job != tree->job)
+        while (lowering->jobs[job].job != tree->job || lowering->jobs[job].tree_count <= tree->tree)
             job++;
-        if (tree->tree == 0 && lowering->slot_base[job] != NULL)
+        if (job != before && lowering->slot_base[job] != NULL)
             w->slot_base = lowering->slot_base[job][w->node];
+        before = job;
         if (index == BY_LOWER_NODE_NONE)
             continue;
         if (tree->hops[index].child_count > 0)
@@ -362,10 +363,15 @@ static void put_relays_and_names(struct emit_writer *w)
 /* Returns the number of slots that cover all entries: up to the end of the last job's slots. */
 static uint32_t slot_count(const struct by_lowering *lowering, uint32_t node)
 {
-    uint32_t next = 0, most = 0;
+    uint32_t next = 0, most = 0, tree = 0;
 
     for (uint32_t i = 0; i < lowering->job_count; i++) {
-        uint32_t slots = by_lowering_need(lowering, lowering->jobs[i].job, node).slots;
+        uint32_t slots = 0;
+
+        for (; tree < lowering->tree_count && lowering->trees[tree].job == lowering->jobs[i].job &&
+               lowering->trees[tree].tree < lowering->jobs[i].tree_count;
+             tree++)
+            slots += by_lowering_tree_need(lowering, &lowering->trees[tree], node).slots;
 
         next = (lowering->slot_base[i] ? lowering->slot_base[i][node] : next) + slots;
         if (slots > 0 && next > most)

@@ -82,21 +82,21 @@ static void take_tree(struct by_lowering *lowering, uint16_t job, uint32_t numbe
         out->hop_of[out->hops[k].node] = k;
 }
 
-/* Moves the trees of a job's groups into the lowering, and numbers them from 0. */
-static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_table_groups *groups,
-                      struct by_problem *problem)
+/* Moves the trees of a job's groups into the lowering, and numbers them from `number` on. */
+static int take_trees(struct by_lowering *lowering, uint16_t job, uint32_t number,
+                      struct by_table_groups *groups, struct by_problem *problem)
 {
-    uint32_t count = 0, number = 0;
+    uint32_t count = 0;
 
     for (uint32_t i = 0; i < groups->count; i++)
         for (uint32_t j = 0; j < groups->groups[i].count; j++)
             count += groups->groups[i].trees[j].down.count > 0 ? 2 : 1;
-    if (count > BY_TREES_MAX)
+    if (number + count > BY_TREES_MAX)
         return by_problem_say(
             problem, BY_ELIMIT,
             "job %u has %u trees; a job can have at most %u: plan with a smaller --fixed-k, or fewer "
             "collectives",
-            job, count, BY_TREES_MAX);
+            job, number + count, BY_TREES_MAX);
     lowering->trees = by_realloc(lowering->trees, lowering->tree_count + count + 1, sizeof(*lowering->trees));
     for (uint32_t i = 0; i < groups->count; i++) {
         struct by_table_group *group = &groups->groups[i];
@@ -163,7 +163,8 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     if (job->plan_count == 0)
         return by_problem_say(problem, BY_EINVAL, "job %u has no plan: give at least one", job->job);
     for (uint32_t i = 0; i < lowering->job_count; i++)
-        if (lowering->jobs[i].job >= job->job)
+        if (lowering->jobs[i].job > job->job ||
+            (lowering->jobs[i].job == job->job && lowering->jobs[i].tree_count > job->first_tree))
             return by_problem_say(problem, BY_EINVAL,
                                   "job %u follows job %u: give each job once, in ascending order", job->job,
                                   lowering->jobs[i].job);
@@ -177,7 +178,7 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     map.lost_links = job->lost_links;
     error = by_groups_make(&map, job, &groups, problem);
     if (error == 0) {
-        error = take_trees(lowering, job->job, &groups, problem);
+        error = take_trees(lowering, job->job, job->first_tree, &groups, problem);
         if (by_fraction_compare(groups.part, lowering->part) < 0)
             lowering->part = groups.part;
         by_groups_free(&groups);
@@ -195,7 +196,7 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
         .share = job->share,
         .rank_count = (uint16_t)map.rank_count,
         .rank = BY_RANK_NONE,
-        .tree_count = (uint16_t)(lowering->tree_count - before),
+        .tree_count = (uint16_t)(job->first_tree + lowering->tree_count - before),
         .udp_port = by_lower_udp_port(lowering->topology, job->job),
     };
     return 0;
@@ -384,19 +385,30 @@ static uint32_t index_of(const struct by_lowering *lowering, uint16_t job)
     return i;
 }
 
+struct by_lower_need by_lowering_tree_need(const struct by_lowering *lowering,
+                                           const struct by_lowered_tree *tree, uint32_t node)
+{
+    uint32_t index = tree->hop_of[node];
+    const struct by_hop *hop = index != BY_LOWER_NODE_NONE ? &tree->hops[index] : NULL;
+
+    if (hop == NULL || hop->child_count == 0)
+        return (struct by_lower_need){0};
+    return (struct by_lower_need){1, tree->window *
+                                         (by_lower_depth(lowering, tree, hop) + by_lower_sets(tree, hop))};
+}
+
 struct by_lower_need by_lowering_need(const struct by_lowering *lowering, uint16_t job, uint32_t node)
 {
     struct by_lower_need need = {0};
 
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &lowering->trees[i];
-        uint32_t hop = tree->hop_of[node];
+        struct by_lower_need one = {0};
 
-        if (tree->job != job || hop == BY_LOWER_NODE_NONE || tree->hops[hop].child_count == 0)
-            continue;
-        need.entries++;
-        need.slots += tree->window * (by_lower_depth(lowering, tree, &tree->hops[hop]) +
-                                      by_lower_sets(tree, &tree->hops[hop]));
+        if (tree->job == job)
+            one = by_lowering_tree_need(lowering, tree, node);
+        need.entries += one.entries;
+        need.slots += one.slots;
     }
     return need;
 }
@@ -515,8 +527,11 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     lowering->cookie = cookie_of(lowering);
     if (options.cover != 0) {
         lowering->keys = by_alloc(job_count, sizeof(*lowering->keys));
-        for (uint32_t i = 0; i < job_count; i++)
+        for (uint32_t i = 0; i < job_count; i++) {
             by_lower_key(&options, &lowering->jobs[i], jobs[i].secret, &lowering->keys[i]);
+            lowering->keys[i].place =
+                i > 0 && jobs[i - 1].job == jobs[i].job ? (uint8_t)(lowering->keys[i - 1].place + 1) : 0;
+        }
     }
     *result = lowering;
     return 0;

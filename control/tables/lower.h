@@ -67,9 +67,13 @@ uint32_t by_lower_mtu_least(const struct by_topology *topology);
  * for each job. */
 uint16_t by_lower_udp_port(const struct by_topology *topology, uint16_t job);
 
-/* The plans of one job: at most one for each collective and root, all on the same compute nodes. */
+/*
+ * The plans of one job: at most one for each collective and root, all on the same compute nodes. A
+ * job may occur again for each standby generation, with other trees between the same ranks.
+ */
 struct by_lower_job {
-    uint16_t job; /* 1 .. BY_JOBS_MAX - 1; jobs are sorted by it */
+    uint16_t job;        /* 1 .. BY_JOBS_MAX - 1; jobs are sorted by it, and then by first_tree */
+    uint16_t first_tree; /* number of the first tree: 0, or that after the job's last one (a standby) */
     uint32_t plan_count;
     const struct by_plan *const *plans;
     uint16_t gen;              /* install generation; 0 = that of the options */
@@ -185,11 +189,14 @@ static inline uint32_t by_lower_sets(const struct by_lowered_tree *tree, const s
     return by_lower_joins(tree, hop) ? 0 : by_image_sets(hop->child_count + both);
 }
 
-/* The entries of a job at a node, and the slots that they need (counts). */
+/* The entries of a job at a node, in all its generations, and the slots that they need (counts). */
 struct by_lower_need {
     uint32_t entries, slots;
 };
 struct by_lower_need by_lowering_need(const struct by_lowering *lowering, uint16_t job, uint32_t node);
+/* The same for one of its trees. */
+struct by_lower_need by_lowering_tree_need(const struct by_lowering *lowering,
+                                           const struct by_lowered_tree *tree, uint32_t node);
 
 /*
  * Return the rank of `node` in a job of this lowering, or UINT32_MAX; and the job's number of

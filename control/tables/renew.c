@@ -30,12 +30,20 @@ struct item {
 static int read_item(const char *folder, const char *file, struct item *item, struct by_problem *problem)
 {
     struct by_problem inner = {0};
+    struct by_image_header header;
     int error;
 
     if (snprintf(item->path, sizeof(item->path), "%s/%s", folder, file) >= (int)sizeof(item->path))
         return by_problem_say(problem, BY_EIO, "%s: the path is too long", file);
     error = by_image_file_read(item->path, &item->bytes, &item->size, &inner);
-    return error == 0 ? 0 : by_problem_say(problem, error, "%s: %s", file, inner.text);
+    if (error != 0)
+        return by_problem_say(problem, error, "%s: %s", file, inner.text);
+    by_image_header(item->bytes, &header);
+    for (uint32_t j = 0; j < header.count[BY_SECTION_JOB]; j++)
+        if (by_image_job_is_standby(item->bytes, j))
+            return by_problem_say(problem, BY_EUNSUPPORTED,
+                                  "%s: it has standby generations, which only banyand renews", file);
+    return 0;
 }
 
 /*

@@ -168,7 +168,8 @@ static void open_agent(const struct by_engine_config *engine)
         .entry_max = engine->entry_count_max,
         .relay_max = engine->relay_count_max,
         .share_max = by_engine_shares(engine->meter_count_max, self.port_count),
-        .able = by_Able_ABLE_REPLICATE | by_Able_ABLE_SUM | by_Able_ABLE_DET | by_Able_ABLE_EXACT,
+        .able = by_Able_ABLE_REPLICATE | by_Able_ABLE_SUM | by_Able_ABLE_DET | by_Able_ABLE_EXACT |
+                by_Able_ABLE_STANDBY,
         .board = by_hal.board,
         .image_bytes_max = engine->image_bytes_max,
         .ops = &by_switch_ops,

@@ -118,7 +118,8 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_sw
         .relay_max = board->relays,
         .share_max = BY_SHARES_MAX,
         .able = (board->replicate ? by_Able_ABLE_REPLICATE : 0u) |
-                (board->aggregate ? by_Able_ABLE_SUM | by_Able_ABLE_DET | by_Able_ABLE_EXACT : 0u),
+                (board->aggregate ? by_Able_ABLE_SUM | by_Able_ABLE_DET | by_Able_ABLE_EXACT : 0u) |
+                by_Able_ABLE_STANDBY,
         .board = board->name,
         .image_bytes_max = board->image_bytes,
         .ops = &by_node_ops,

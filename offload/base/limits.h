@@ -25,6 +25,8 @@
 /* Trees of one job (count): `tree` is 16 bits on the wire; the limit bounds an array that trees
  * index directly. */
 #define BY_TREES_MAX 8192u
+/* Standby generations of one job (count), beside the generation in use. */
+#define BY_STANDBYS_MAX 4u
 /* Entries of one node (count). */
 #define BY_ENTRIES_MAX 65536u
 /* Relays of one node (count): the outer switch of 1,024 GPUs needs 260,096. */

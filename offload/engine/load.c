@@ -229,7 +229,7 @@ static void build(struct by_table *table)
     struct by_image_port port;
     struct by_image_entry entry;
     struct by_image_key key;
-    uint32_t job_next = 0;
+    uint32_t job_next = 0, place = 0;
     int keyed = 0;
 
     by_image_header(table->image, &header);
@@ -246,10 +246,11 @@ static void build(struct by_table *table)
     }
     for (uint32_t i = 0; i < table->entry_count; i++) {
         by_image_entry(table->image, i, &entry);
-        while (job_next == 0 || job.job != entry.job) {
+        while (job_next == 0 || job.job != entry.job || entry.tree >= job.tree_count) {
+            place = job_next == 0 || job.job != entry.job ? 0 : place + 1;
             by_image_job(table->image, job_next++, &job);
-            if (job.job == entry.job)
-                keyed = by_image_key_find(table->image, job.job, &key);
+            if (job.job == entry.job && entry.tree < job.tree_count)
+                keyed = by_image_key_at(table->image, job.job, place, &key);
         }
         build_entry(table, i, job.gen, keyed ? &key : NULL);
     }

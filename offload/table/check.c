@@ -68,20 +68,29 @@ static int all_zero(const uint8_t *bytes, size_t count)
     return any == 0;
 }
 
-/* Stores the job of a record in check->job. `job` must not be less than in the previous call
- * (rewind with job_next = 0). */
-static int find_job(struct table_check *check, uint16_t job)
+/* Whether the record at the cursor is of the same job as the current one. */
+static int has_more(const struct table_check *check)
 {
-    if (check->job_next > 0 && check->job.job == job)
-        return 1;
-    while (check->job_next < check->header.count[BY_SECTION_JOB]) {
-        by_image_job(check->image, check->job_next++, &check->job);
-        if (check->job.job == job)
-            return 1;
-        if (check->job.job > job)
+    struct by_image_job next;
+
+    if (check->job_next == check->header.count[BY_SECTION_JOB])
+        return 0;
+    by_image_job(check->image, check->job_next, &next);
+    return next.job == check->job.job;
+}
+
+/* Stores the job of a record in check->job, in the generation of the tree, or in its last one if
+ * none has the tree. `job` must not be less than in the previous call (rewind with
+ * job_next = 0). */
+static int find_job(struct table_check *check, uint16_t job, uint16_t tree)
+{
+    while (check->job_next == 0 || check->job.job < job ||
+           (check->job.job == job && tree >= check->job.tree_count && has_more(check))) {
+        if (check->job_next == check->header.count[BY_SECTION_JOB])
             return 0;
+        by_image_job(check->image, check->job_next++, &check->job);
     }
-    return 0;
+    return check->job.job == job;
 }
 
 static void begin(struct table_check *check, const char *section)
@@ -94,7 +103,7 @@ static void begin(struct table_check *check, const char *section)
 /* Checks the job and tree of a record that belongs to a tree. */
 static int check_tree(struct table_check *check, uint16_t job, uint16_t tree)
 {
-    if (!find_job(check, job))
+    if (!find_job(check, job, tree))
         return refuse(check, BY_EFORMAT, "job is not in the job section", job);
     if (tree >= check->job.tree_count)
         return refuse(check, BY_EFORMAT, "tree is not below the job's tree count", tree);
@@ -257,35 +266,8 @@ BY_STATIC_ASSERT(MTU_MIN == 68 && BY_VLAN_MAX == 4094, "named in texts above");
 
 static int check_jobs(struct table_check *check)
 {
-    struct by_image_job job;
-    uint32_t least = 0, shares = 0;
-
-    for (begin(check, "job"); check->index < check->header.count[BY_SECTION_JOB]; check->index++) {
-        by_image_job(check->image, check->index, &job);
-        if (job.job >= BY_JOBS_MAX)
-            return refuse(check, BY_ELIMIT, "job id is not below 1024", job.job);
-        if (job.job < least)
-            return refuse(check, BY_EFORMAT, "jobs do not ascend", job.job);
-        least = job.job + 1u;
-        if (job.rank_count == 0)
-            return refuse(check, BY_EFORMAT, "job has no ranks", 0);
-        if (job.rank != BY_RANK_NONE && (job.rank >= job.rank_count || check->header.kind != BY_NODE_HOST))
-            return refuse(check, BY_EFORMAT, "rank is not below the rank count, or on a switch", job.rank);
-        if (job.tree_count == 0 || job.tree_count > BY_TREES_MAX)
-            return refuse(check, BY_ELIMIT, "number of trees is not in 1..8192", job.tree_count);
-        if (job.udp_port == 0)
-            return refuse(check, BY_EFORMAT, "UDP port is zero", 0);
-        if (job.share > BY_SHARE_ONE)
-            return refuse(check, BY_EFORMAT, "share exceeds 1, which is 1000000000", job.share);
-        shares += job.share > 0;
-        if (shares > BY_SHARES_MAX)
-            return refuse(check, BY_ELIMIT, "more than 64 jobs with a share", shares);
-    }
-    return 0;
+    return by_image_jobs_check(check->image, check->fault);
 }
-
-BY_STATIC_ASSERT(BY_SHARES_MAX == 64 && BY_SHARE_ONE == 1000000000, "named in texts above");
-BY_STATIC_ASSERT(BY_TREES_MAX == 8192, "named in a text above");
 
 /* Checks child `at` of an entry, alone and against the preceding children. `own` is 1 when one of
  * those is this host's own leaf. */
@@ -374,12 +356,13 @@ static int check_sets(struct table_check *check, const struct by_image_entry *en
     return 0;
 }
 
-/* Checks the root of a pair's tree down against the entry before it, the root of the tree up. */
+/* Checks the root of a pair's tree down against the entry before it, the root of the tree up, whose
+ * generation is `up_gen`. */
 static int check_joined(struct table_check *check, const struct by_image_entry *entry,
-                        const struct by_image_entry *up)
+                        const struct by_image_entry *up, uint16_t up_gen)
 {
-    if (entry->joined > 1 || up->joined || up->job != entry->job || up->tree + 1u != entry->tree ||
-        up->parent_node != BY_NODE_NONE || entry->parent_node != BY_NODE_NONE)
+    if (entry->joined > 1 || up->joined || up_gen != check->job.gen || up->job != entry->job ||
+        up->tree + 1u != entry->tree || up->parent_node != BY_NODE_NONE || entry->parent_node != BY_NODE_NONE)
         return refuse(check, BY_EFORMAT, "joined, but the entry before it is not the root of the tree before",
                       entry->tree);
     if (up->window != entry->window || up->payload_max != entry->payload_max ||
@@ -398,6 +381,7 @@ static int check_entries(struct table_check *check)
     struct by_image_entry entry, before = {.joined = 1};
     uint32_t least = 0; /* job << 16 | tree; 0xffffffff is never a key, because jobs are below 1024 */
     uint64_t children = 0;
+    uint16_t gen = 0; /* of `before` */
     int error;
 
     for (begin(check, "entry"); check->index < check->header.count[BY_SECTION_ENTRY]; check->index++) {
@@ -416,12 +400,13 @@ static int check_entries(struct table_check *check)
             return refuse(check, BY_EFORMAT, "children lie beyond the child section, up to", children);
         error = check_entry(check, &entry);
         if (!error && entry.joined)
-            error = check_joined(check, &entry, &before);
+            error = check_joined(check, &entry, &before, gen);
         if (!error)
             error = check_sets(check, &entry);
         if (error)
             return error;
         before = entry;
+        gen = check->job.gen;
     }
     check->section = "child";
     check->index = (uint32_t)children;
@@ -641,29 +626,10 @@ static int check_names(struct table_check *check)
     return 0;
 }
 
-/* Checks the keys. No fault reveals anything of a key. */
 static int check_keys(struct table_check *check)
 {
-    struct by_image_key key;
-    uint32_t least = 0;
-
-    for (begin(check, "key"); check->index < check->header.count[BY_SECTION_KEY]; check->index++) {
-        by_image_key(check->image, check->index, &key);
-        if (key.job < least)
-            return refuse(check, BY_EFORMAT, "jobs of the keys do not ascend", key.job);
-        least = key.job + 1u;
-        if (!find_job(check, key.job))
-            return refuse(check, BY_EFORMAT, "job is not in the job section", key.job);
-        if (key.cover != BY_COVER_HEADER && key.cover != BY_COVER_PAYLOAD)
-            return refuse(check, BY_EFORMAT, "tags cover neither the header (1) nor the payload too (2)",
-                          key.cover);
-        if (all_zero(key.key, sizeof(key.key)))
-            return refuse(check, BY_EFORMAT, "the key is zero", 0);
-    }
-    return 0;
+    return by_image_keys_check(check->image, check->fault);
 }
-
-BY_STATIC_ASSERT(BY_COVER_HEADER == 1 && BY_COVER_PAYLOAD == 2, "named in a text above");
 
 int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_limits *limits,
                    struct by_image_fault *fault)

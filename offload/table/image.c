@@ -151,17 +151,33 @@ void by_image_seal(uint8_t *image)
     by_put32(image + BY_IMAGE_AT_CRC, crc);
 }
 
-int by_image_key_find(const uint8_t *image, uint16_t job, struct by_image_key *out)
+int by_image_job_is_standby(const uint8_t *image, uint32_t index)
+{
+    struct by_image_job job, before;
+
+    if (index == 0)
+        return 0;
+    by_image_job(image, index - 1, &before);
+    by_image_job(image, index, &job);
+    return job.job == before.job;
+}
+
+int by_image_key_at(const uint8_t *image, uint16_t job, uint32_t place, struct by_image_key *out)
 {
     struct by_image_header header;
 
     by_image_header(image, &header);
     for (uint32_t i = 0; i < header.count[BY_SECTION_KEY]; i++) {
         by_image_key(image, i, out);
-        if (out->job == job)
+        if (out->job == job && out->place == place)
             return 1;
     }
     return 0;
+}
+
+int by_image_key_find(const uint8_t *image, uint16_t job, struct by_image_key *out)
+{
+    return by_image_key_at(image, job, 0, out);
 }
 
 static uint64_t id_of(const uint8_t bytes[BY_SIPHASH_KEY_BYTES])

@@ -79,15 +79,19 @@ struct by_image_port {
     uint16_t vlan; /* of the frames on the cable, 1 to BY_VLAN_MAX (IEEE 802.1Q); 0: they have no tag */
 };
 
+/*
+ * A job in one generation. A job may have several records, for the generation in use and then its
+ * standbys, at most BY_STANDBYS_MAX: all have the same ranks and port, and other generations.
+ */
 struct by_image_job {
     uint16_t job; /* < BY_JOBS_MAX, ascending */
     uint16_t gen;
     uint16_t rank_count;
-    uint16_t rank; /* this host's rank, or BY_RANK_NONE */
-    uint16_t tree_count;
-    uint16_t udp_port; /* UDP port of the job's hosts (switches: always BY_UDP_PORT) */
-    uint32_t share;    /* part of each port's rates reserved for the job, in units of 1/BY_SHARE_ONE; 0: the
-                          unused rest */
+    uint16_t rank;       /* this host's rank, or BY_RANK_NONE */
+    uint16_t tree_count; /* its trees are below it, and not below that of the job's record before */
+    uint16_t udp_port;   /* UDP port of the job's hosts (switches: always BY_UDP_PORT) */
+    uint32_t share;      /* part of each port's rates reserved for the job, in units of 1/BY_SHARE_ONE; 0: the
+                            unused rest. It is that of all records of the job, and 0 in all but the first */
 };
 
 struct by_image_entry {
@@ -244,8 +248,9 @@ struct by_image_address {
 /* The key of a keyed job, on nodes that run its trees; relays need none. */
 struct by_image_key {
     uint8_t key[16];
-    uint16_t job;  /* ascending */
+    uint16_t job;  /* ascending, and then by place */
     uint8_t cover; /* enum by_cover of offload/wire/seal.h, except NONE */
+    uint8_t place; /* of its generation: number among the job's records in the section JOB */
 };
 
 /* The reason for refusing an image, for messages such as "entry 3: window 48 is not a power of
@@ -295,8 +300,12 @@ void by_image_address(const uint8_t *image, uint32_t index, struct by_image_addr
 void by_image_key(const uint8_t *image, uint32_t index, struct by_image_key *out);
 /* Sets the numbers of a checked image's addresses, which point into it. */
 void by_image_book(const uint8_t *image, struct by_ipv6_book *book);
-/* Returns 1 and the key of `job`, or 0 when its packets are not keyed. */
+/* Returns nonzero if the record is of a standby: another one of its job precedes it. */
+int by_image_job_is_standby(const uint8_t *image, uint32_t index);
+/* Returns 1 and the key of `job` in the generation of its first record, or 0 when its packets are
+ * not keyed; the same for the record at `place` among those of the job. */
 int by_image_key_find(const uint8_t *image, uint16_t job, struct by_image_key *out);
+int by_image_key_at(const uint8_t *image, uint16_t job, uint32_t place, struct by_image_key *out);
 /* Returns an id of a key that does not reveal the key. */
 uint64_t by_image_key_id(const struct by_image_key *key);
 
@@ -327,8 +336,8 @@ void by_image_seal(uint8_t *image);
 size_t by_image_keyed_bytes(const uint8_t *image, uint32_t key_count);
 /*
  * Writes `image` to `out` (by_image_keyed_bytes bytes) and seals it. Its keys are replaced by those
- * of `keys[key_count]` (ascending by job) whose jobs have an entry or leaf here. Returns the bytes
- * written.
+ * of `keys[key_count]` (ascending by job and place) whose generations have an entry or leaf here.
+ * Returns the bytes written.
  */
 size_t by_image_put_keys(const uint8_t *image, const struct by_image_key *keys, uint32_t key_count,
                          uint8_t *out);

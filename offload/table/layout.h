@@ -122,7 +122,8 @@ enum by_image_at {
 #define BY_IMAGE_KEY_FIELDS(X)                                                                               \
     X(KEY, key, 0)                                                                                           \
     X(U16, job, 16)                                                                                          \
-    X(U8, cover, 18)
+    X(U8, cover, 18)                                                                                         \
+    X(U8, place, 19)
 
 /* Sizes of fields (bytes). */
 #define BY_IMAGE_SIZE_U8   1u
@@ -153,6 +154,11 @@ enum by_image_at {
  * use. The rest are zero. */
 uint32_t by_image_record_bytes(unsigned section);
 uint32_t by_image_record_used(unsigned section);
+
+/* Check the sections JOB and KEY of an image with a right frame. Return 0 or an error with `fault`,
+ * which may be NULL. */
+int by_image_jobs_check(const uint8_t *image, struct by_image_fault *fault);
+int by_image_keys_check(const uint8_t *image, struct by_image_fault *fault);
 
 /* Returns the offset of the count of `section` in the header. */
 static inline uint32_t by_image_count_at(unsigned section)

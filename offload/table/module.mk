@@ -2,5 +2,6 @@
 offload_SRC += \
 	offload/table/addresses.c \
 	offload/table/check.c \
+	offload/table/check_job.c \
 	offload/table/image.c \
 	offload/table/keyed.c

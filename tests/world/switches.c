@@ -60,14 +60,16 @@ static void claim(uint16_t job, uint16_t gen, const uint8_t key[16], const char 
 void world_claim(const uint8_t *image, const char *where)
 {
     struct by_image_header header;
+    uint32_t place = 0;
 
     by_image_header(image, &header);
     for (uint32_t i = 0; i < header.count[BY_SECTION_JOB]; i++) {
         struct by_image_job job;
         struct by_image_key key;
 
+        place = by_image_job_is_standby(image, i) ? place + 1 : 0;
         by_image_job(image, i, &job);
-        if (by_image_key_find(image, job.job, &key))
+        if (by_image_key_at(image, job.job, place, &key))
             claim(job.job, job.gen, key.key, where);
     }
 }

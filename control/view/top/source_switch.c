@@ -80,6 +80,8 @@ static void read_jobs(const uint8_t *image, struct by_top_view *view)
         struct by_top_job *job;
         uint32_t slots = 0;
 
+        if (by_image_job_is_standby(image, i))
+            continue;
         by_image_job(image, i, &record);
         job = by_top_add_job(view, record.job);
         if (job->state[0] != 0 && job->generation != record.gen)

@@ -57,3 +57,7 @@ TESTS += lower-balance-job
 lower-balance-job_SRC    := tests/unit/control/tables/balance_job.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
 lower-balance-job_LIBS   := control offload
 lower-balance-job_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-standby
+lower-standby_SRC    := tests/unit/control/tables/standby.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-standby_LIBS   := control offload
+lower-standby_LDLIBS := -lcmocka -ljansson -lgmp

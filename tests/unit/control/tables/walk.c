@@ -263,13 +263,15 @@ static void check_leaves(const struct bench_images *images, struct tree_key key,
     }
 }
 
-static uint32_t walk_job(const struct bench_images *images, uint32_t index, const struct by_image_job *job)
+/* Walks the trees of a job from number `first` on. */
+static uint32_t walk_job(const struct bench_images *images, uint32_t index, uint16_t first,
+                         const struct by_image_job *job)
 {
     uint32_t *met = by_alloc(job->rank_count, sizeof(uint32_t)), hops = 0, host = 0;
 
     while (!is_rank(images, host, index))
         host++;
-    for (uint16_t tree = 0; tree < job->tree_count; tree++) {
+    for (uint16_t tree = first; tree < job->tree_count; tree++) {
         struct tree_key key = {job->job, tree};
         uint32_t root = UINT32_MAX;
         memset(met, 0, job->rank_count * sizeof(uint32_t));
@@ -299,9 +301,12 @@ uint32_t bench_walk(const struct bench_images *images)
     for (uint32_t node = 0; node < images->count; node++)
         check_slots(images, node);
     for (uint32_t i = 0; i < header_of(images, host).count[BY_SECTION_JOB]; i++) {
-        struct by_image_job job;
+        struct by_image_job job, before = {0};
+
+        if (by_image_job_is_standby(images->bytes[host], i))
+            by_image_job(images->bytes[host], i - 1, &before);
         by_image_job(images->bytes[host], i, &job);
-        hops += walk_job(images, i, &job);
+        hops += walk_job(images, i, before.tree_count, &job);
     }
     return hops;
 }

@@ -1,5 +1,5 @@
 # One program for each file, all with the rig (rig.h).
-ENGINE_TESTS := collectives det flips gap keyed load machine packets parts place poison repair runs share wide worker
+ENGINE_TESTS := collectives det flips gap keyed load machine packets parts place poison repair runs share standby wide worker
 TESTS += $(ENGINE_TESTS:%=unit-engine-%)
 $(foreach test,$(ENGINE_TESTS),\
   $(eval unit-engine-$(test)_SRC := tests/unit/offload/engine/$(test).c tests/unit/offload/engine/rig.c)\

@@ -73,7 +73,13 @@ const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const 
     uint32_t jobs = 0, children = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (jobs == 0 || job[jobs - 1].job != entries[i].job)
+        bool same = jobs > 0 && job[jobs - 1].job == entries[i].job;
+
+        if (same && entries[i].gen != 0 && entries[i].gen != job[jobs - 1].gen) {
+            job[jobs - 1].tree_count = entries[i].tree;
+            same = false;
+        }
+        if (!same)
             job[jobs++] =
                 (struct by_image_job){entries[i].job, entries[i].gen, 1000, BY_RANK_NONE, 100, 7000, 0};
         if (entries[i].joined)

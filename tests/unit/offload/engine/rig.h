@@ -73,7 +73,7 @@ extern uint32_t rig_spares;
 /* The worker of the next engine's config, and their number. */
 extern uint16_t rig_worker, rig_workers;
 /* rig_open makes an engine without tables. rig_start also loads these entries; a job has the gen of
- * its first entry. */
+ * its first entry, and another one from the first entry with that gen on. */
 void rig_open(struct engine_rig *rig);
 void rig_start(struct engine_rig *rig, const struct rig_entry *entries, uint32_t count);
 void rig_close(struct engine_rig *rig);

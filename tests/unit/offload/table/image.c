@@ -486,7 +486,7 @@ static void of_keys_and_of_the_crc_over_them_the_hash_holds_the_name_alone(void 
 
 static void keys_go_to_images_whose_node_runs_their_jobs(void **state)
 {
-    static const struct by_image_key keys[3] = {{{4}, 1, 1}, {{5}, 3, 1}, {{6}, 5, 2}};
+    static const struct by_image_key keys[3] = {{{4}, 1, 1, 0}, {{5}, 3, 1, 0}, {{6}, 5, 2, 0}};
     uint8_t out[SAMPLE_BYTES_MAX + 64];
     size_t bytes = sample_write(&sample, image), size;
     struct by_image_header header;

@@ -275,6 +275,54 @@ static void more_than_64_jobs_with_a_share_or_1024_jobs_are_refused(void **state
     assert_non_null(strstr(fault.what, "more than 1024 jobs"));
 }
 
+/* Generations of job 7, which a test changes. */
+static struct by_image_job generations[BY_STANDBYS_MAX + 2];
+
+static void put_generation(uint8_t *bytes, uint32_t index)
+{
+    by_image_put_job(bytes, index, &generations[index]);
+}
+
+static int check_generations(uint32_t count, const char *words)
+{
+    struct by_image_fault fault;
+    int error = check_many(BY_SECTION_JOB, count, put_generation, &fault);
+
+    if (words != NULL && strstr(fault.what, words) == NULL)
+        fail_msg("'%s' lacks '%s'", fault.what, words);
+    return error;
+}
+
+static void generations_of_a_job_ascend_by_trees_and_are_alike_otherwise(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < BY_STANDBYS_MAX + 2; i++)
+        generations[i] = (struct by_image_job){.job = 7,
+                                               .gen = (uint16_t)(40 + i),
+                                               .rank_count = 2,
+                                               .rank = BY_RANK_NONE,
+                                               .tree_count = (uint16_t)(3 * i + 1),
+                                               .udp_port = 1,
+                                               .share = i == 0};
+    assert_int_equal(check_generations(BY_STANDBYS_MAX + 1, NULL), 0);
+    assert_int_equal(check_generations(BY_STANDBYS_MAX + 2, "more than 4 standby generations"), BY_ELIMIT);
+#define REFUSED(field, value, words)                                                                         \
+    do {                                                                                                     \
+        struct by_image_job sound = generations[2];                                                          \
+        generations[2].field = (value);                                                                      \
+        assert_int_equal(check_generations(3, words), BY_EFORMAT);                                           \
+        generations[2] = sound;                                                                              \
+    } while (0)
+    REFUSED(gen, 40, "generation twice");
+    REFUSED(gen, 41, "generation twice");
+    REFUSED(tree_count, 4, "do not ascend");
+    REFUSED(rank_count, 3, "ranks or UDP port");
+    REFUSED(udp_port, 2, "ranks or UDP port");
+    REFUSED(share, 1, "has a share");
+    REFUSED(job, 6, "jobs do not ascend");
+#undef REFUSED
+}
+
 static void a_longer_image_than_any_node_accepts_is_refused(void **state)
 {
     static uint8_t head[BY_IMAGE_HEADER_BYTES];
@@ -299,6 +347,7 @@ int main(void)
         cmocka_unit_test(fields_that_belong_together_are_checked_together),
         cmocka_unit_test(relays_between_a_node_and_its_parent_are_checked),
         cmocka_unit_test(more_than_64_jobs_with_a_share_or_1024_jobs_are_refused),
+        cmocka_unit_test(generations_of_a_job_ascend_by_trees_and_are_alike_otherwise),
         cmocka_unit_test(a_longer_image_than_any_node_accepts_is_refused),
     };
 

@@ -50,7 +50,7 @@ void sample_fill(struct table_sample *sample)
         .hop = {{1, 2, 7, 2, 5, 0, 0}, {1, 0, 7, BY_NODE_NONE, 0, 0, 0}, {1, 0, 3, 7, 0, 0, 0}},
         .name = {{2, BY_RANK_NONE, "leaf0"}, {3, 0, "h3"}, {7, 1, "h7"}},
         .address = {{1, {0xfd, [15] = 1}}, {2, {0xfd, [15] = 2}}},
-        .key = {{{1, 2, 3}, 1, 1}, {{9, 8, 7}, 5, 2}},
+        .key = {{{1, 2, 3}, 1, 1, 0}, {{9, 8, 7}, 5, 2, 0}},
     };
 
     *sample = sound;
