@@ -2,8 +2,8 @@
  * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve a call),
  * cursor.c (chunks), call.c (begin and end of calls), session.c (the roll call), send.c, accept.c,
  * timer.c, pace.c (congestion control), suspect.c (failed nodes), guess.c (others' calls), exact.c
- * (sums in mode EXACT); retain.c, done.c, resume.c and resume_copy.c (calls that continue in other
- * trees). state.h has the shared records. Pure; the endpoint's thread.
+ * (sums in mode EXACT); retain.c, done.c, resume.c, resume_copy.c and rounds.c (calls that continue
+ * in other trees). state.h has the shared records. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 #include "offload/wire/datagram.h"
@@ -68,12 +68,14 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
         struct by_image_leaf leaf;
 
         by_image_leaf(config->image, l, &leaf);
-        if (leaf.job != config->job)
+        if (leaf.job != config->job || (leaf.collectives == BY_LEAF_ROUNDS) != config->rounds)
             continue;
         if (!leaf_sound(&leaf, &layout->job))
             return BY_EINVAL;
         if (layout->lane_count++ == 0)
             layout->leaf_first = l;
+        if (l - layout->leaf_first >= layout->lane_count)
+            return BY_EINVAL; /* a tree of rounds is not the last one */
         if (leaf.tree >= layout->tree_limit)
             layout->tree_limit = leaf.tree + 1u;
         layout->windows += leaf.window;
@@ -83,6 +85,8 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
     }
     if (layout->lane_count > BY_TREES_MAX)
         return BY_EINVAL;
+    if (config->rounds && layout->lane_count != 1)
+        return BY_ENOENT;
     layout->group_count = BY_GROUP_RANK + BY_ROOTED_COUNT * layout->job.rank_count;
     layout->lanes_at = align_up(sizeof(struct by_endpoint));
     layout->groups_at = align_up(layout->lanes_at + layout->lane_count * sizeof(struct by_ep_lane));
@@ -116,7 +120,8 @@ static void lane_init(struct by_endpoint *endpoint, uint32_t index, const struct
     lane->parent_ip = leaf->parent_ip;
     lane->share = leaf->share;
     lane->payload_max = leaf->payload_max;
-    lane->collectives = leaf->collectives;
+    lane->collectives =
+        leaf->collectives == BY_LEAF_ROUNDS ? 1u << BY_COLLECTIVE_ALLREDUCE : leaf->collectives;
     lane->owner = leaf->owner;
     lane->parent_child = leaf->parent_child;
     lane->half = leaf->half;

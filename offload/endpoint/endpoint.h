@@ -44,6 +44,9 @@ struct by_endpoint_config {
      * copy of the last window of each tree at the end of a call, and 2 x payload_max + 96 bytes for
      * each slot. Set it on all ranks or on none. */
     uint8_t resume;
+    /* 1: the endpoint has only the tree that carries rounds of levelling (rounds.h), and
+     * by_endpoint_size returns 0 if the table has none; 0: it has all other trees. */
+    uint8_t rounds;
     /* No wire is between this rank and the node that receives its packets: contributions are sent
      * as direct ones (packet.h), except in a keyed job. */
     uint8_t shared;

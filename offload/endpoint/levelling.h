@@ -1,12 +1,19 @@
 /*
- * One rank's state of levelling, shared by resume.c and resume_copy.c only. Everything is in one
- * block of the caller's memory.
+ * One rank's state of levelling, and the messages, shared by resume.c, resume_copy.c and rounds.c
+ * only. Everything is in one block of the caller's memory.
  */
 #ifndef BY_ENDPOINT_LEVELLING_H
 #define BY_ENDPOINT_LEVELLING_H
 
 #include "offload/endpoint/resume.h"
 #include "offload/endpoint/state.h"
+
+/* Messages: version, type, job, attempt, rank, then the fields of the type. NEED and COPY go on
+ * with generation, lane (2 bytes each) and chunk (4), COPY with a psum (4) and the data. */
+enum by_levelling_type { BY_LEVELLING_REPORT = 1, BY_LEVELLING_NEED, BY_LEVELLING_COPY, BY_LEVELLING_LEVEL };
+#define BY_LEVELLING_HEAD_BYTES 8u
+#define BY_LEVELLING_NEED_BYTES (BY_LEVELLING_HEAD_BYTES + 8u)
+#define BY_LEVELLING_COPY_BYTES (BY_LEVELLING_NEED_BYTES + 4u)
 
 /* What a rank has sent. DETAIL: its report is of this endpoint's generation. */
 enum by_heard { BY_HEARD_REPORT = 1, BY_HEARD_DETAIL = 2, BY_HEARD_LEVEL = 4 };
@@ -18,6 +25,7 @@ struct by_resume {
     uint8_t agreed;    /* some rank's session has begun; otherwise there is nothing to level */
     uint8_t decided;
     uint8_t over;      /* the endpoint has been carried over; only LEVEL is left to send */
+    uint8_t shared;    /* every message reaches all ranks */
     uint8_t *heard;    /* enum by_heard, for each rank */
     uint32_t *lane_at; /* offset of each lane in a report */
     uint8_t *reports;  /* report_bytes for each rank */
@@ -32,5 +40,8 @@ struct by_resume {
     uint16_t ask_lane, answer_lane;
     uint16_t answer_to; /* COPY: rank, or BY_RANK_NONE */
 };
+
+/* Writes a COPY of a chunk that this rank holds (by_retain_held); returns its bytes. */
+size_t by_resume_put_copy(const struct by_resume *resume, uint16_t l, uint32_t seq, uint8_t *data);
 
 #endif

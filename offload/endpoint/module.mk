@@ -12,6 +12,7 @@ offload_SRC += \
 	offload/endpoint/retain.c \
 	offload/endpoint/pace.c \
 	offload/endpoint/resume.c \
+	offload/endpoint/rounds.c \
 	offload/endpoint/send.c \
 	offload/endpoint/session.c \
 	offload/endpoint/share.c \

@@ -15,12 +15,10 @@
  */
 #include "offload/endpoint/levelling.h"
 
-/* Messages: version, type, job, attempt, rank, then the fields of the type. */
-#define VERSION 1u
-enum message_type { REPORT = 1, NEED, COPY, LEVEL };
-#define HEAD_BYTES 8u
-#define NEED_BYTES (HEAD_BYTES + 8u)
-#define COPY_BYTES (NEED_BYTES + 4u)
+#define VERSION    1u
+#define HEAD_BYTES BY_LEVELLING_HEAD_BYTES
+#define NEED_BYTES BY_LEVELLING_NEED_BYTES
+#define COPY_BYTES BY_LEVELLING_COPY_BYTES
 #define LANES_AT   (HEAD_BYTES + 4u)
 
 static size_t align_up(size_t bytes)
@@ -342,13 +340,13 @@ int by_resume_take(struct by_resume *resume, const uint8_t *data, size_t bytes)
         rank == resume->endpoint->rank)
         return 0;
     switch (data[1]) {
-    case REPORT:
+    case BY_LEVELLING_REPORT:
         return take_report(resume, rank, data, bytes);
-    case NEED:
+    case BY_LEVELLING_NEED:
         return take_need(resume, rank, data, bytes);
-    case COPY:
+    case BY_LEVELLING_COPY:
         return take_copy(resume, rank, data, bytes);
-    case LEVEL:
+    case BY_LEVELLING_LEVEL:
         take_level(resume, rank);
         return 0;
     default:
@@ -358,7 +356,7 @@ int by_resume_take(struct by_resume *resume, const uint8_t *data, size_t bytes)
 
 /* ---- messages out ---- */
 
-static void head(const struct by_resume *resume, enum message_type type, uint8_t *data)
+static void head(const struct by_resume *resume, enum by_levelling_type type, uint8_t *data)
 {
     data[0] = VERSION;
     data[1] = (uint8_t)type;
@@ -367,8 +365,8 @@ static void head(const struct by_resume *resume, enum message_type type, uint8_t
     by_put16(data + 6, resume->rank);
 }
 
-static size_t say_chunk(const struct by_resume *resume, enum message_type type, uint16_t lane, uint32_t seq,
-                        uint8_t *data)
+static size_t say_chunk(const struct by_resume *resume, enum by_levelling_type type, uint16_t lane,
+                        uint32_t seq, uint8_t *data)
 {
     head(resume, type, data);
     by_put16(data + HEAD_BYTES, resume->endpoint->gen);
@@ -377,24 +375,28 @@ static size_t say_chunk(const struct by_resume *resume, enum message_type type, 
     return NEED_BYTES;
 }
 
-static size_t say_copy(struct by_resume *resume, uint8_t *data, uint16_t *to)
+size_t by_resume_put_copy(const struct by_resume *resume, uint16_t l, uint32_t seq, uint8_t *data)
 {
-    const struct by_ep_lane *lane = &resume->endpoint->lanes[resume->answer_lane];
     uint32_t bytes;
-    const uint8_t *held = by_retain_held(resume->endpoint, lane, resume->answer_seq, &bytes);
+    const uint8_t *held = by_retain_held(resume->endpoint, &resume->endpoint->lanes[l], seq, &bytes);
 
-    *to = resume->answer_to;
-    resume->answer_to = BY_RANK_NONE;
-    (void)say_chunk(resume, COPY, resume->answer_lane, resume->answer_seq, data);
+    (void)say_chunk(resume, BY_LEVELLING_COPY, l, seq, data);
     by_put32(data + NEED_BYTES, by_psum_copy(data + COPY_BYTES, held, bytes));
     return COPY_BYTES + bytes;
+}
+
+static size_t say_copy(struct by_resume *resume, uint8_t *data, uint16_t *to)
+{
+    *to = resume->answer_to;
+    resume->answer_to = BY_RANK_NONE;
+    return by_resume_put_copy(resume, resume->answer_lane, resume->answer_seq, data);
 }
 
 static size_t say_need(struct by_resume *resume, uint8_t *data, uint16_t *to)
 {
     *to = (uint16_t)resume->ask_to;
     resume->ask_to = BY_RANK_NONE;
-    return say_chunk(resume, NEED, resume->ask_lane, resume->ask_seq, data);
+    return say_chunk(resume, BY_LEVELLING_NEED, resume->ask_lane, resume->ask_seq, data);
 }
 
 /* Finds the next chunk to request; returns 1 when there is one. */
@@ -418,9 +420,14 @@ static int find_need(struct by_resume *resume)
     return 0;
 }
 
-/* Finds the next other rank to send to; returns 1 when there is one. */
+/* Finds the next other rank to send to, or all of them; returns 1 when there is one. */
 static int find_rank(const struct by_resume *resume, uint32_t *next, uint16_t *to)
 {
+    if (resume->shared && *next == 0) {
+        *next = resume->rank_count;
+        *to = BY_RANK_NONE;
+        return 1;
+    }
     *next += *next == resume->rank;
     if (*next >= resume->rank_count)
         return 0;
@@ -438,7 +445,7 @@ size_t by_resume_say(struct by_resume *resume, uint8_t *data, uint16_t *to)
         if (resume->ask_to != BY_RANK_NONE)
             return say_need(resume, data, to);
         if (find_rank(resume, &resume->report_next, to)) {
-            head(resume, REPORT, data);
+            head(resume, BY_LEVELLING_REPORT, data);
             by_put16(data + HEAD_BYTES, endpoint->gen);
             data[HEAD_BYTES + 2] = resume->was_level;
             data[HEAD_BYTES + 3] = endpoint->session_phase == BY_SESSION_AGREED;
@@ -454,13 +461,21 @@ size_t by_resume_say(struct by_resume *resume, uint8_t *data, uint16_t *to)
     }
     if (!find_rank(resume, &resume->level_next, to))
         return 0;
-    head(resume, LEVEL, data);
+    head(resume, BY_LEVELLING_LEVEL, data);
     return HEAD_BYTES;
+}
+
+void by_resume_share(struct by_resume *resume)
+{
+    resume->shared = 1;
 }
 
 void by_resume_repeat(struct by_resume *resume)
 {
-    resume->report_next = resume->level_next = 0;
+    if (resume->shared)
+        resume->ask_to = BY_RANK_NONE; /* found again with the others */
+    else
+        resume->report_next = resume->level_next = 0;
     resume->need_lane = resume->need_at = 0;
 }
 

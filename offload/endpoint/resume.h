@@ -38,7 +38,11 @@ int by_resume_take(struct by_resume *resume, const uint8_t *data, size_t bytes);
 /* Writes the next message to send and its receiver `*to`. Returns its bytes, at most
  * by_resume_message_max; 0: nothing to send until the next message is handled. */
 size_t by_resume_say(struct by_resume *resume, uint8_t *data, uint16_t *to);
-/* Repeats messages that may have been lost; unnecessary over reliable connections. */
+/* Every message of this attempt will reach all ranks, and none is lost (rounds.h): REPORT and LEVEL
+ * are written once, to BY_RANK_NONE. Call it before by_resume_say. */
+void by_resume_share(struct by_resume *resume);
+/* Repeats messages that may have been lost; unnecessary over reliable connections. If messages are
+ * shared, it repeats only the requests for what is still missing. */
 void by_resume_repeat(struct by_resume *resume);
 /* Returns 1 when every rank has every result that any rank had, so that the endpoint may be carried
  * over. */

@@ -456,7 +456,8 @@ static int check_leaf(struct table_check *check, const struct by_image_leaf *lea
         return refuse(check, BY_EFORMAT, "this node is not a rank of the job", leaf->job);
     if (leaf->parent_child >= BY_CHILDREN_MAX)
         return refuse(check, BY_EFORMAT, "own bit at the parent is not below 64", leaf->parent_child);
-    if (leaf->collectives == 0 || (leaf->collectives & ~COLLECTIVES) != 0)
+    if (leaf->collectives != BY_LEAF_ROUNDS &&
+        (leaf->collectives == 0 || (leaf->collectives & ~COLLECTIVES) != 0))
         return refuse(check, BY_EFORMAT, "collectives are missing, or unknown", leaf->collectives);
     if (leaf->owner != BY_RANK_NONE && leaf->owner >= check->job.rank_count)
         return refuse(check, BY_EFORMAT, "owner is not below the rank count", leaf->owner);

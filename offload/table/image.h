@@ -177,6 +177,9 @@ struct by_image_leaf {
 /* A bit of `modes`: all nodes between the tree's root and its leaves are switches that run banyan,
  * whose queues mark packets (ECN) before they drop any. */
 #define BY_LEAF_MARKS 0x80u
+/* The value of `collectives` of a tree that carries rounds of levelling and no calls (PROTOCOL.md,
+ * "Standby generations"). It is the last tree of its job. */
+#define BY_LEAF_ROUNDS 0x8000u
 
 /* Packets of (job, tree) from src_ip to dst_ip leave by `port`, with new MAC addresses and
  * otherwise unchanged. */

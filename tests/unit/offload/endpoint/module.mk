@@ -48,3 +48,7 @@ TESTS += test_endpoint_window
 test_endpoint_window_SRC    := tests/unit/offload/endpoint/test_window.c $(ENDPOINT_RIG)
 test_endpoint_window_LIBS   := offload
 test_endpoint_window_LDLIBS := -lcmocka
+TESTS += test_endpoint_rounds
+test_endpoint_rounds_SRC    := tests/unit/offload/endpoint/test_rounds.c tests/sim/fabric.c tests/sim/image.c
+test_endpoint_rounds_LIBS   := offload
+test_endpoint_rounds_LDLIBS := -lcmocka
