@@ -213,6 +213,10 @@ static void depart_packet(struct by_world *world, struct by_sim_direction *direc
             by_engine_release(world->nodes[arc->from].engine, departure->tx.ref);
         parcel->src_ip = direction->src_ip;
     }
+    if (world->nodes[arc->from].dead) { /* its queues are lost with it */
+        by_parcel_put(world, parcel);
+        return;
+    }
     parcel->ecn = departure->tx.ecn;
     direction->use.packets += frames;
     direction->use.payload_bytes += frames * (parcel->bytes - BY_WIRE_HEADER_BYTES);

@@ -6,6 +6,7 @@ world_SRC := \
 	host-driver/sim/heap.c \
 	host-driver/sim/node.c \
 	host-driver/sim/resume.c \
+	host-driver/sim/standby.c \
 	host-driver/sim/stream.c \
 	host-driver/sim/view.c \
 	host-driver/sim/world.c

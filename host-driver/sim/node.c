@@ -240,7 +240,8 @@ static void sort_arrived(struct by_world *world, uint32_t index)
         if (node->engine != NULL && for_engine(world, node, parcel))
             by_parcels_push(&node->to_engine, parcel);
         else if (job >= 0 && node->endpoint[job] != NULL)
-            by_parcels_push(&node->to_endpoint[job], parcel);
+            by_parcels_push(&node->to_endpoint[by_sim_standby_endpoint(node, (uint32_t)job, parcel->data)],
+                            parcel);
         else
             by_parcel_put(world, parcel);
     }
@@ -249,7 +250,7 @@ static void sort_arrived(struct by_world *world, uint32_t index)
 static void poll_host(struct by_world *world, uint32_t index)
 {
     struct by_sim_node *node = &world->nodes[index];
-    uint64_t now_ns = world->now_ps / 1000, due = UINT64_MAX;
+    uint64_t now_ns = world->now_ps / 1000, due;
     int again;
 
     sort_arrived(world, index);
@@ -259,17 +260,19 @@ static void poll_host(struct by_world *world, uint32_t index)
         again = 0;
         while (node->to_engine.head != NULL)
             step_engine(world, index, &node->to_engine);
-        for (uint32_t j = 0; j < world->job_count; j++) {
+        for (uint32_t j = 0; j < world->endpoint_count; j++) {
             if (node->endpoint[j] == NULL)
                 continue;
             step_endpoint(world, index, j);
             again |= node->to_endpoint[j].head != NULL;
         }
+        again |= by_sim_standby_step(world, index);
         if (world->step != NULL)
             again |= world->step(world->context, world, index);
         again |= node->to_engine.head != NULL;
     } while (again);
-    for (uint32_t j = 0; j < world->job_count; j++)
+    due = by_sim_standby_deadline(world, node);
+    for (uint32_t j = 0; j < world->endpoint_count; j++)
         if (node->endpoint[j] != NULL && by_endpoint_deadline(node->endpoint[j]) < due)
             due = by_endpoint_deadline(node->endpoint[j]);
     if (due != UINT64_MAX)

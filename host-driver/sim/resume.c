@@ -137,6 +137,7 @@ void by_sim_on_freeze(struct by_world *world, uint32_t index)
 
     node->told_image = node->coming_image;
     node->told_bytes = node->coming_bytes;
+    by_sim_standby_end(node);
     for (uint32_t j = 0; j < world->job_count; j++) {
         uint16_t gen = gen_in(node->told_image, world->jobs[j]);
 

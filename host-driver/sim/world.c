@@ -201,7 +201,7 @@ struct by_world *by_world_create(const struct by_world_fabric *fabric, const str
     world->step = step;
     world->context = context;
     world->node_count = fabric->node_count;
-    world->job_count = fabric->job_count;
+    world->job_count = world->endpoint_count = fabric->job_count;
     memcpy(world->jobs, fabric->jobs, sizeof(world->jobs));
     world->nodes = zeroed(fabric->node_count, sizeof(*world->nodes));
     for (uint32_t n = 0; n < fabric->node_count; n++) {
@@ -222,7 +222,7 @@ struct by_world *by_world_create(const struct by_world_fabric *fabric, const str
 static void drop_queues(struct by_world *world, struct by_sim_node *node)
 {
     by_parcels_clear(world, &node->to_engine);
-    for (uint32_t j = 0; j < world->job_count; j++)
+    for (uint32_t j = 0; j < world->endpoint_count; j++)
         by_parcels_clear(world, &node->to_endpoint[j]);
 }
 
@@ -273,6 +273,7 @@ static void node_free(struct by_world *world, struct by_sim_node *node)
 {
     by_parcels_clear(world, &node->arrived);
     drop_queues(world, node);
+    by_sim_standby_free(node);
     for (uint32_t j = 0; j < world->job_count; j++) {
         free(node->endpoint[j]);
         free(node->resume_memory[j]);

@@ -58,6 +58,14 @@ struct by_world_fabric {
     uint16_t jobs[BY_WORLD_JOBS_MAX];
 };
 
+/* A standby generation of the first job, whose tables the switches have already. */
+#define BY_WORLD_STANDBYS_MAX 3u
+struct by_world_standby {
+    uint8_t **images; /* of each host, NULL for a switch; ownership passes to the world */
+    size_t *image_bytes;
+    uint64_t replaces; /* bit t: it does not use what tree t of the first generation may lose */
+};
+
 struct by_world;
 
 /* Observes a burst that a host's endpoint receives, before (done 0) and after (done 1). */
@@ -118,6 +126,8 @@ struct by_world_counters {
     uint64_t waited;
     uint64_t corrupted, corrupted_headers; /* packets; number of them with a corrupted header */
     uint64_t told;                         /* messages between hosts about calls that continue */
+    uint64_t moved, abandoned; /* attempts to move to a standby; those that ended without success */
+    uint64_t rounds;           /* of the attempts that succeeded, at one host for each */
 };
 
 /* Traffic of one direction of a cable. */
@@ -157,6 +167,19 @@ void by_world_reload(struct by_world *world, const struct by_world_fabric *fabri
  * called again before the calls of all hosts have continued.
  */
 void by_world_resume(struct by_world *world, const struct by_world_fabric *fabric, uint64_t spread_ns);
+/*
+ * Lets the hosts of a world with one job move to standbys by themselves (PROTOCOL.md, "Standby
+ * generations"), until by_world_resume supersedes them: when a chunk has waited for `patience_ns`,
+ * and to the next when an attempt has taken `attempt_ns`, doubled for each attempt. Requires
+ * config.endpoint.resume.
+ */
+void by_world_stand_by(struct by_world *world, const struct by_world_standby *standbys, uint32_t count,
+                       uint64_t patience_ns, uint64_t attempt_ns);
+/* The last move of a host to a standby (ns): when its calls stopped, and went on; 0: not yet. */
+struct by_world_move {
+    uint64_t frozen_ns, carried_ns;
+};
+struct by_world_move by_world_move(const struct by_world *world, uint32_t node);
 /* A switch loses its memory: it has no trees until the next reload. */
 void by_world_forget(struct by_world *world, uint32_t node);
 /* The process of a host ends, if it has not been killed before, and another starts with the same

@@ -223,6 +223,10 @@ uint64_t by_endpoint_deadline(const struct by_endpoint *endpoint);
  * `status` then names the suspect, as if a call ended because of that chunk. Scans all trees. */
 int by_endpoint_suspects(const struct by_endpoint *endpoint, uint64_t now_ns, uint64_t wait_ns,
                          struct by_call_status *status);
+/* Returns 1 when the oldest chunk of the tree at `place` in the table has waited for `wait_ns` or
+ * more without progress, and no node has reported of late that only ranks are missing: a part of
+ * the tree has failed, or is slow. Returns 0 for a place beyond the last tree. */
+int by_endpoint_is_cut(const struct by_endpoint *endpoint, uint32_t place, uint64_t now_ns, uint64_t wait_ns);
 /* Returns the number of chunks sent and not yet answered. */
 uint32_t by_endpoint_inflight(const struct by_endpoint *endpoint);
 uint16_t by_endpoint_rank(const struct by_endpoint *endpoint);

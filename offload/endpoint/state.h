@@ -135,6 +135,7 @@ struct by_ep_cursor {
 /* The contents of a WAIT about the oldest chunk. */
 struct by_lane_wait {
     uint64_t heard_ns;
+    uint64_t absent_ns; /* the last time that only ranks were missing; 0: never */
     uint32_t seq;
     uint8_t heard;
     struct by_wait wait;

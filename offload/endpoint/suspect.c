@@ -84,14 +84,17 @@ void by_suspect_hear(struct by_endpoint *endpoint, struct by_ep_lane *lane, uint
                      const struct by_wait *wait)
 {
     struct by_lane_wait *old = &lane->wait;
+    uint64_t absent_ns = old->heard && old->seq == seq ? old->absent_ns : 0;
     int replace;
 
     if (seq != lane->base || lane->base == lane->next)
         return; /* only the oldest chunk can be the one with which a call ends */
     replace = !old->heard || old->seq != seq || old->wait.node == wait->node || is_stale(endpoint, lane) ||
               is_above(endpoint, lane, wait->node, old->wait.node);
-    if (replace)
-        *old = (struct by_lane_wait){.heard_ns = endpoint->now_ns, .seq = seq, .heard = 1, .wait = *wait};
+    if (!replace)
+        return;
+    *old = (struct by_lane_wait){.heard_ns = endpoint->now_ns, .seq = seq, .heard = 1, .wait = *wait};
+    old->absent_ns = by_suspect_is_absence(endpoint, lane) ? endpoint->now_ns : absent_ns;
 }
 
 /* Whether there is a report about the oldest chunk that counts. */
@@ -164,6 +167,28 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane
     }
 }
 
+/* Whether the lane's oldest chunk has waited for so long. */
+static int waits(const struct by_ep_lane *lane, uint64_t now_ns, uint64_t wait_ns)
+{
+    return lane->base != lane->next && now_ns >= by_lane_waits_since(lane) &&
+           now_ns - by_lane_waits_since(lane) >= wait_ns;
+}
+
+int by_endpoint_is_cut(const struct by_endpoint *endpoint, uint32_t place, uint64_t now_ns, uint64_t wait_ns)
+{
+    const struct by_ep_lane *lane = endpoint->lanes;
+
+    if (endpoint->dead != 0 || endpoint->frozen || place >= endpoint->lane_count)
+        return 0;
+    lane += place;
+    if (!waits(lane, now_ns, wait_ns))
+        return 0;
+    /* The report of absence is repeated for each question, of which two may be lost. Before it a
+     * node further up reports that it waits for the node that then reports absence. */
+    return !lane->wait.heard || lane->wait.seq != lane->base || lane->wait.absent_ns == 0 ||
+           now_ns - lane->wait.absent_ns > wait_ns + 3 * by_pace_timeout(endpoint, lane);
+}
+
 int by_endpoint_suspects(const struct by_endpoint *endpoint, uint64_t now_ns, uint64_t wait_ns,
                          struct by_call_status *status)
 {
@@ -172,8 +197,7 @@ int by_endpoint_suspects(const struct by_endpoint *endpoint, uint64_t now_ns, ui
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         const struct by_ep_lane *lane = &endpoint->lanes[l];
 
-        if (lane->base == lane->next || now_ns - by_lane_waits_since(lane) < wait_ns ||
-            now_ns < by_lane_waits_since(lane))
+        if (!waits(lane, now_ns, wait_ns))
             continue;
         *status = (struct by_call_status){0};
         by_suspect_fill(endpoint, lane, status);

@@ -15,6 +15,12 @@ static uint16_t port_of(const struct fabric *fabric, int node, int link)
 
 void cabling_make(const struct fabric *fabric, struct cabling *cabling)
 {
+    cabling_make_standby(fabric, NULL, 0, cabling);
+}
+
+void cabling_make_standby(const struct fabric *fabric, const struct fabric *standbys, int count,
+                          struct cabling *cabling)
+{
     memset(cabling, 0, sizeof(*cabling));
     cabling->world.node_count = (uint32_t)fabric->node_count;
     cabling->world.nodes = cabling->nodes;
@@ -23,7 +29,8 @@ void cabling_make(const struct fabric *fabric, struct cabling *cabling)
     for (int j = 0; j < fabric->job_count; j++)
         cabling->world.jobs[j] = fabric->jobs[j].job;
     for (int n = 0; n < fabric->node_count; n++)
-        cabling->nodes[n].image = fabric_image(fabric, n, &cabling->nodes[n].image_bytes);
+        cabling->nodes[n].image =
+            fabric_image_standby(fabric, standbys, count, 0, n, &cabling->nodes[n].image_bytes);
     for (int l = 0; l < fabric->link_count; l++)
         for (int side = 0; side < 2; side++) {
             const struct fabric_link *link = &fabric->links[l];

@@ -13,5 +13,8 @@ struct cabling {
 
 /* Makes the images, for the world that is created or reloaded from them. */
 void cabling_make(const struct fabric *fabric, struct cabling *cabling);
+/* The same with the tables of `count` standbys in the switches (fabric_image_standby). */
+void cabling_make_standby(const struct fabric *fabric, const struct fabric *standbys, int count,
+                          struct cabling *cabling);
 
 #endif

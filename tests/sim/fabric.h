@@ -12,12 +12,13 @@
 #include "offload/base/prng.h"
 #include "offload/table/image.h"
 
-#define FABRIC_NODES_MAX 160
-#define FABRIC_LINKS_MAX 160
-#define FABRIC_TREES_MAX 32
-#define FABRIC_JOBS_MAX  4
-#define FABRIC_IP_BASE   0xc6120000u /* 198.18.0.0/15, RFC 2544 */
-#define FABRIC_MTU       9000
+#define FABRIC_NODES_MAX    160
+#define FABRIC_LINKS_MAX    160
+#define FABRIC_TREES_MAX    32
+#define FABRIC_JOBS_MAX     4
+#define FABRIC_STANDBYS_MAX 3
+#define FABRIC_IP_BASE      0xc6120000u /* 198.18.0.0/15, RFC 2544 */
+#define FABRIC_MTU          9000
 
 #define FABRIC_ROOT   (-1)
 #define FABRIC_ABSENT (-2)
@@ -97,6 +98,14 @@ uint32_t fabric_slots(const struct fabric *fabric, int node);
 /* Returns the table image of a node: malloc'd, sealed; *bytes is its length. Aborts if
  * by_image_check refuses it. */
 uint8_t *fabric_image(const struct fabric *fabric, int node, size_t *bytes);
+
+/*
+ * The same for a fabric with `count` standbys: fabrics that differ in the trees and generations of
+ * their jobs only. A switch has the tables of all generations. A host has those of one: `gen` 0 is
+ * that of `fabric`, then the standbys follow.
+ */
+uint8_t *fabric_image_standby(const struct fabric *fabric, const struct fabric *standbys, int count, int gen,
+                              int node, size_t *bytes);
 
 /* Predefined fabrics. Hosts are named h0.., switches by their role. */
 void fabric_star(struct fabric *fabric, int hosts, uint32_t mbps, uint32_t latency_ns);

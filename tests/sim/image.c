@@ -106,8 +106,12 @@ static uint16_t udp_port_of(const struct fabric *fabric, const struct fabric_job
     return fabric->nodes[node].kind == BY_NODE_SWITCH ? BY_UDP_PORT : (uint16_t)(BY_UDP_PORT + job->job - 1);
 }
 
+/* The generations of the jobs: those of `fabric`, then those of its standbys, which have other trees
+ * on the same cables. Trees of a job are numbered through all. */
 struct builder {
     const struct fabric *fabric;
+    const struct fabric *standbys;
+    int first, last; /* the image has these generations: 0 that of `fabric`, then the standbys */
     int node;
     uint8_t *image; /* NULL: count only */
     uint32_t count[BY_SECTION_COUNT];
@@ -316,36 +320,52 @@ static void add_ports(struct builder *b)
     }
 }
 
+/* Returns a job in generation `gen`. */
+static const struct fabric_job *job_of(const struct builder *b, int gen, int job)
+{
+    return gen == 0 ? &b->fabric->jobs[job] : &b->standbys[gen - 1].jobs[job];
+}
+
+/* Adds a job in one generation; its first tree has number `first`. */
+static void add_job(struct builder *b, const struct fabric_job *job, int first)
+{
+    int rank = rank_of(job, b->node);
+    struct by_image_job record = {.job = job->job,
+                                  .gen = job->gen,
+                                  .rank_count = (uint16_t)job->rank_count,
+                                  .rank = rank < 0 ? BY_RANK_NONE : (uint16_t)rank,
+                                  .tree_count = (uint16_t)(first + job->tree_count),
+                                  .udp_port = udp_port_of(b->fabric, job, b->node),
+                                  .share = first == 0 ? job->share : 0};
+
+    if (b->image)
+        by_image_put_job(b->image, b->count[BY_SECTION_JOB], &record);
+    b->count[BY_SECTION_JOB]++;
+    for (int t = 0; t < job->tree_count; t++) {
+        const struct fabric_tree *tree = &job->trees[t];
+        uint16_t number = (uint16_t)(first + t);
+
+        if (tree->payload_max > b->payload_max)
+            b->payload_max = tree->payload_max;
+        if (is_interior(b->fabric, tree, b->node))
+            add_entry(b, job, tree, number);
+        if (rank >= 0)
+            add_leaf(b, job, tree, number);
+        add_relays(b, job, tree, number);
+        if (rank >= 0)
+            add_hops(b, job, tree, number);
+    }
+}
+
 static void add_all(struct builder *b)
 {
     add_ports(b);
     for (int j = 0; j < b->fabric->job_count; j++) {
-        const struct fabric_job *job = &b->fabric->jobs[j];
-        int rank = rank_of(job, b->node);
-        struct by_image_job record = {.job = job->job,
-                                      .gen = job->gen,
-                                      .rank_count = (uint16_t)job->rank_count,
-                                      .rank = rank < 0 ? BY_RANK_NONE : (uint16_t)rank,
-                                      .tree_count = (uint16_t)job->tree_count,
-                                      .udp_port = udp_port_of(b->fabric, job, b->node),
-                                      .share = job->share};
+        int first = 0;
 
-        if (b->image)
-            by_image_put_job(b->image, b->count[BY_SECTION_JOB], &record);
-        b->count[BY_SECTION_JOB]++;
-        for (int t = 0; t < job->tree_count; t++) {
-            const struct fabric_tree *tree = &job->trees[t];
-
-            if (tree->payload_max > b->payload_max)
-                b->payload_max = tree->payload_max;
-            if (is_interior(b->fabric, tree, b->node))
-                add_entry(b, job, tree, (uint16_t)t);
-            if (rank >= 0)
-                add_leaf(b, job, tree, (uint16_t)t);
-            add_relays(b, job, tree, (uint16_t)t);
-            if (rank >= 0)
-                add_hops(b, job, tree, (uint16_t)t);
-        }
+        for (int gen = 0; gen <= b->last; first += job_of(b, gen++, j)->tree_count)
+            if (gen >= b->first)
+                add_job(b, job_of(b, gen, j), first);
     }
 }
 
@@ -360,24 +380,39 @@ uint32_t fabric_slots(const struct fabric *fabric, int node)
 /* Adds keys of 16 bytes, derived from job and generation. */
 static void add_keys(struct builder *b, size_t *bytes)
 {
-    struct by_image_key keys[FABRIC_JOBS_MAX];
+    struct by_image_key keys[FABRIC_JOBS_MAX * (1 + FABRIC_STANDBYS_MAX)];
     uint8_t *image = b->image;
+    uint32_t count = 0;
 
-    for (int j = 0; j < b->fabric->job_count; j++) {
-        const struct fabric_job *job = &b->fabric->jobs[j];
+    for (int j = 0; j < b->fabric->job_count; j++)
+        for (int gen = b->first; gen <= b->last; gen++) {
+            const struct fabric_job *job = job_of(b, gen, j);
+            struct by_image_key *key = &keys[count++];
 
-        keys[j] = (struct by_image_key){.job = job->job, .cover = b->fabric->cover};
-        for (unsigned i = 0; i < sizeof(keys[j].key); i++)
-            keys[j].key[i] = (uint8_t)(i * 37 + job->job * 11u + job->gen + 1u);
-    }
-    b->image = calloc(1, by_image_keyed_bytes(image, (uint32_t)b->fabric->job_count));
-    *bytes = by_image_put_keys(image, keys, (uint32_t)b->fabric->job_count, b->image);
+            *key = (struct by_image_key){
+                .job = job->job, .cover = b->fabric->cover, .place = (uint8_t)(gen - b->first)};
+            for (unsigned i = 0; i < sizeof(key->key); i++)
+                key->key[i] = (uint8_t)(i * 37 + job->job * 11u + job->gen + 1u);
+        }
+    b->image = calloc(1, by_image_keyed_bytes(image, count));
+    *bytes = by_image_put_keys(image, keys, count, b->image);
     free(image);
 }
 
 uint8_t *fabric_image(const struct fabric *fabric, int node, size_t *bytes)
 {
-    struct builder b = {.fabric = fabric, .node = node};
+    return fabric_image_standby(fabric, NULL, 0, 0, node, bytes);
+}
+
+uint8_t *fabric_image_standby(const struct fabric *fabric, const struct fabric *standbys, int count, int gen,
+                              int node, size_t *bytes)
+{
+    struct builder b = {.fabric = fabric,
+                        .standbys = standbys,
+                        .first = fabric->nodes[node].kind == BY_NODE_HOST ? gen : 0,
+                        .last = fabric->nodes[node].kind == BY_NODE_HOST ? gen : count,
+                        .node = node};
+    struct builder fresh = b;
     struct by_image_header header = {.cookie = 1, .node = (uint16_t)node, .kind = fabric->nodes[node].kind};
     struct by_image_fault fault;
     int error;
@@ -388,7 +423,8 @@ uint8_t *fabric_image(const struct fabric *fabric, int node, size_t *bytes)
     snprintf(header.name, sizeof(header.name), "%s", fabric->nodes[node].name);
     memcpy(header.count, b.count, sizeof(header.count));
     *bytes = by_image_bytes(b.count);
-    b = (struct builder){.fabric = fabric, .node = node, .image = calloc(1, *bytes)};
+    b = fresh;
+    b.image = calloc(1, *bytes);
     by_image_put_header(b.image, &header);
     add_all(&b);
     by_image_seal(b.image);

@@ -47,3 +47,8 @@ SEED ?= 1
 .PHONY: sim
 sim: $(B)/tools/sim ## run N= random scenarios of SEED= in the simulator
 	$(Q)tests/sim/run.sh $(B)/tools/sim $(N) $(SEED)
+
+TESTS += test_sim_standby
+test_sim_standby_SRC    := tests/sim/test_standby.c $(SIM_SRC)
+test_sim_standby_LIBS   := world offload
+test_sim_standby_LDLIBS := -lcmocka

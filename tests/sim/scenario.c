@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "offload/endpoint/state.h"
 #include "offload/wire/types.h"
 
 #define GUARD_BYTES 64
@@ -32,6 +33,8 @@ struct rank_run {
     int job, rank, node;
     int posted, collected, stopped;
     int oldest;       /* all earlier calls have been collected */
+    uint64_t gone_on; /* times that its calls have continued in another generation, */
+    uint64_t results; /* and the results before the last time */
     uint64_t post_ns; /* earliest time of the next post */
     struct scenario_buffers buffers[SCENARIO_CALLS_MAX];
     struct scenario_buffers old[ROUNDS_MAX][SCENARIO_CALLS_MAX]; /* of the earlier runs */
@@ -359,6 +362,23 @@ static void note_shares(struct scenario_run *run, struct by_world *world)
     result->share_ns = by_world_now(world) - run->scenario->measure_ns;
 }
 
+/* Notes when the first chunk is done after the calls have continued in another generation. */
+static void note_resumed(struct rank_run *rank, const struct by_world *world, struct by_endpoint *endpoint)
+{
+    const struct by_endpoint_counters *counters = by_endpoint_counters(endpoint);
+    uint64_t *at_ns = &rank->run->result->resumed_ns[rank->rank];
+
+    if (rank->job != 0)
+        return;
+    if (rank->gone_on != counters->gone_on) {
+        rank->gone_on = counters->gone_on;
+        rank->results = counters->result;
+        *at_ns = 0;
+    } else if (rank->gone_on > 0 && *at_ns == 0 && counters->result != rank->results) {
+        *at_ns = by_world_now(world);
+    }
+}
+
 static int on_host_step(void *context, struct by_world *world, uint32_t node)
 {
     struct scenario_run *run = context;
@@ -372,6 +392,7 @@ static int on_host_step(void *context, struct by_world *world, uint32_t node)
         if (rank->node != (int)node || rank->stopped > 1)
             continue;
         endpoint = by_world_endpoint(world, node, rank->job);
+        note_resumed(rank, world, endpoint);
         rank_collect(rank, endpoint);
         posted |= rank_post(rank, world, endpoint);
         rank_collect(rank, endpoint); /* an empty call ends immediately */
@@ -527,10 +548,22 @@ static uint32_t slots_most(const struct scenario *scenario)
     for (int n = 0; n < scenario->fabric.node_count; n++) {
         uint32_t now = fabric_slots(&scenario->fabric, n), later = fabric_slots(&scenario->after, n);
 
+        for (int s = 0; s < scenario->standby_count; s++)
+            now += fabric_slots(&scenario->standbys[s], n);
         most = now > most ? now : most;
         most = later > most ? later : most;
     }
     return most;
+}
+
+static void note_trip(struct scenario_run *run, struct by_world *world)
+{
+    const struct by_endpoint *endpoint =
+        by_world_endpoint(world, (uint32_t)run->scenario->fabric.jobs[0].rank_node[0], 0);
+
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        if (run->result->trip_ns == 0 || endpoint->lanes[l].rtt_low < run->result->trip_ns)
+            run->result->trip_ns = endpoint->lanes[l].rtt_low;
 }
 
 /* Performs crashes after which the calls continue. */
@@ -543,16 +576,39 @@ static void run_crashes(struct scenario_run *run, struct by_world *world)
         struct cabling cabling;
 
         by_world_run(world, &run->done, scenario->crashes[k].crash_ns);
+        if (k == 0)
+            note_trip(run, world);
         if (scenario->crashes[k].node >= 0 && scenario->crashes[k].dies)
             by_world_kill(world, (uint32_t)scenario->crashes[k].node);
         else if (scenario->crashes[k].node >= 0)
             by_world_forget(world, (uint32_t)scenario->crashes[k].node);
+        if (scenario->crashes[k].resume_ns == 0)
+            continue;
         by_world_run(world, &run->done, scenario->crashes[k].resume_ns);
         for (int j = 0; j < fabric.job_count; j++)
-            fabric.jobs[j].gen = (uint16_t)(scenario->fabric.jobs[j].gen + k + 1);
+            fabric.jobs[j].gen = (uint16_t)(scenario->fabric.jobs[j].gen + scenario->standby_count + k + 1);
         cabling_make(&fabric, &cabling);
         by_world_resume(world, &cabling.world, scenario->spread_ns);
     }
+}
+
+/* Gives the hosts the tables of the standbys. */
+static void stand_by(const struct scenario *scenario, struct by_world *world)
+{
+    struct by_world_standby standbys[FABRIC_STANDBYS_MAX] = {0};
+    uint8_t *images[FABRIC_STANDBYS_MAX][FABRIC_NODES_MAX] = {0};
+    size_t bytes[FABRIC_STANDBYS_MAX][FABRIC_NODES_MAX] = {0};
+
+    for (int s = 0; s < scenario->standby_count; s++) {
+        for (int n = 0; n < scenario->fabric.node_count; n++)
+            if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
+                images[s][n] = fabric_image_standby(&scenario->fabric, scenario->standbys,
+                                                    scenario->standby_count, s + 1, n, &bytes[s][n]);
+        standbys[s] = (struct by_world_standby){images[s], bytes[s], scenario->replaces[s]};
+    }
+    if (scenario->standby_count > 0)
+        by_world_stand_by(world, standbys, (uint32_t)scenario->standby_count, scenario->patience_ns,
+                          scenario->attempt_ns);
 }
 
 void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result)
@@ -562,7 +618,7 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
     struct by_world *world;
     struct cabling cabling;
 
-    if (scenario->crash_count > 0) {
+    if (scenario->crash_count + scenario->standby_count > 0) {
         config.endpoint.resume = 1;
         config.slot_count_max = slots_most(scenario);
         config.payload_max = BY_PAYLOAD_DEFAULT;
@@ -571,8 +627,9 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
     result->ok = 1;
     run.prng.state = scenario->seed ^ 0x72616e6b73u;
     run_open(&run, scenario);
-    cabling_make(&scenario->fabric, &cabling);
+    cabling_make_standby(&scenario->fabric, scenario->standbys, scenario->standby_count, &cabling);
     world = by_world_create(&cabling.world, &config, on_host_step, &run);
+    stand_by(scenario, world);
     for (int n = 0; n < scenario->fabric.node_count; n++)
         if (scenario->fabric.nodes[n].kind == BY_NODE_HOST)
             by_world_wake(world, n, 0);
@@ -606,6 +663,8 @@ void scenario_run(const struct scenario *scenario, int expect_errors, struct sce
         result->flipped = !run.done && flip_slot(by_world_engine(world, scenario->flip_node), &run.prng);
     }
     by_world_run(world, &run.done, by_world_now(world) + scenario->limit_ns);
+    for (int r = 0; r < scenario->fabric.jobs[0].rank_count; r++)
+        result->moves[r] = by_world_move(world, (uint32_t)scenario->fabric.jobs[0].rank_node[r]);
     result->elapsed_ns = by_world_now(world);
     result->world = *by_world_counters(world);
     by_world_sum_endpoints(world, &result->endpoints);

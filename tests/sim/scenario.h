@@ -13,13 +13,13 @@
 #define SCENARIO_CALLS_MAX 80
 
 /* A switch loses its memory; then the next generation is installed, under which the calls
- * continue. */
+ * continue, unless resume_ns is 0: the hosts move to standbys. */
 struct scenario_crash {
     int node; /* -1: no node loses its memory */
     int dies; /* and it never returns */
     uint64_t crash_ns, resume_ns;
 };
-#define SCENARIO_CRASHES_MAX 2
+#define SCENARIO_CRASHES_MAX 3
 
 struct scenario {
     uint64_t seed;
@@ -51,7 +51,13 @@ struct scenario {
     struct scenario_crash crashes[SCENARIO_CRASHES_MAX];
     uint64_t spread_ns;  /* maximum time until a node or host is informed */
     struct fabric after; /* the trees of the first next generation; the second has the old trees again */
-    uint64_t flip_ns;    /* time at which a bit of a slot of flip_node flips; 0: never */
+    /* Standbys of job 0: fabrics with its later trees and generations, the last tree for rounds; see
+     * struct by_world_standby and by_world_stand_by. */
+    int standby_count;
+    struct fabric standbys[FABRIC_STANDBYS_MAX];
+    uint64_t replaces[FABRIC_STANDBYS_MAX];
+    uint64_t patience_ns, attempt_ns;
+    uint64_t flip_ns; /* time at which a bit of a slot of flip_node flips; 0: never */
     int flip_node;
     /* Not 0: sums and products of floats have any magnitudes, drawn from this seed, and depend on
      * the order. Then the results are only compared among the ranks; see digest. */
@@ -86,6 +92,11 @@ struct scenario_result {
     struct rank_end ranks[FABRIC_JOBS_MAX][FABRIC_NODES_MAX];
     struct rank_end again[FABRIC_JOBS_MAX][FABRIC_NODES_MAX]; /* of the run on used tables */
     uint64_t again_took_ns;                                   /* duration of that run */
+    /* Of each rank of job 0: the time of the first result after its calls continued in another
+     * generation; 0: none. */
+    uint64_t resumed_ns[FABRIC_NODES_MAX];
+    struct by_world_move moves[FABRIC_NODES_MAX]; /* of each rank of job 0 */
+    uint32_t trip_ns; /* the least round trip of a chunk at rank 0 of job 0 before the first crash */
 };
 
 /* Initializes a scenario without faults and calls on an empty fabric; all other values are
