@@ -33,7 +33,8 @@ model: $(B)/tools/model $(B)/tests/test_model ## explore all states of the proto
 	$(Q)MODEL_FULL=1 $(B)/tests/test_model
 
 MUTATION_TESTS := unit-engine-flips unit-engine-gap unit-engine-keyed unit-engine-packets unit-engine-poison unit-engine-runs \
-	test_endpoint_accept test_endpoint_keyed test_endpoint_send test_endpoint_session test_endpoint_timer test_sim_again test_sim_fairness test_sim_resume
+	test_endpoint_accept test_endpoint_keyed test_endpoint_rounds test_endpoint_send test_endpoint_session test_endpoint_timer \
+	test_sim_again test_sim_fairness test_sim_resume test_sim_standby
 MUTATIONS = $(foreach t,$(MUTATION_TESTS),OBJECTS_$(subst -,_,$(t))="$(call obj,$($(t)_SRC))") tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
 
 model-smoke: $(B)/tools/model $(foreach t,$(MUTATION_TESTS),$(B)/tests/$(t))

@@ -52,3 +52,8 @@ TESTS += test_sim_standby
 test_sim_standby_SRC    := tests/sim/test_standby.c $(SIM_SRC)
 test_sim_standby_LIBS   := world offload
 test_sim_standby_LDLIBS := -lcmocka
+
+TESTS += test_sim_standby_time
+test_sim_standby_time_SRC    := tests/sim/test_standby_time.c $(SIM_SRC)
+test_sim_standby_time_LIBS   := world offload
+test_sim_standby_time_LDLIBS := -lcmocka
