@@ -110,7 +110,8 @@ struct by_sim_node {
     struct by_parcels arrived;   /* from cables */
     struct by_parcels to_engine; /* from this host's endpoints */
     struct by_parcels to_endpoint[BY_WORLD_JOBS_MAX];
-    /* With standbys of the only job, `endpoint` 1 and following are those of their trees of rounds. */
+    /* With standbys of the only job, endpoints 1 and following are those of their trees of
+     * rounds. */
     struct by_sim_standby *standby;
     uint64_t poll_ps;   /* when the next step is due; UINT64_MAX: none */
     uint64_t frozen_ps; /* the node does not run before */
@@ -170,7 +171,8 @@ void by_sim_on_repeat(struct by_world *world, uint32_t index);
 /* standby.c: hosts that move to standby generations by themselves. */
 /* Returns the endpoint for a packet of job index `job`: that of the job, or of a tree of rounds. */
 uint32_t by_sim_standby_endpoint(const struct by_sim_node *node, uint32_t job, const uint8_t *packet);
-/* Begins, continues and ends attempts; returns 1 when the host's endpoints must be stepped again. */
+/* Begins, continues and ends attempts; returns 1 when the host's endpoints must be stepped
+ * again. */
 int by_sim_standby_step(struct by_world *world, uint32_t index);
 /* Returns the time of the next step that is due without a packet (ns). */
 uint64_t by_sim_standby_deadline(const struct by_world *world, const struct by_sim_node *node);

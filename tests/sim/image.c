@@ -106,8 +106,8 @@ static uint16_t udp_port_of(const struct fabric *fabric, const struct fabric_job
     return fabric->nodes[node].kind == BY_NODE_SWITCH ? BY_UDP_PORT : (uint16_t)(BY_UDP_PORT + job->job - 1);
 }
 
-/* The generations of the jobs: those of `fabric`, then those of its standbys, which have other trees
- * on the same cables. Trees of a job are numbered through all. */
+/* The generations of the jobs: those of `fabric`, then those of its standbys, which have other
+ * trees on the same cables. Trees of a job are numbered through all. */
 struct builder {
     const struct fabric *fabric;
     const struct fabric *standbys;

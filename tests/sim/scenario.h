@@ -51,8 +51,8 @@ struct scenario {
     struct scenario_crash crashes[SCENARIO_CRASHES_MAX];
     uint64_t spread_ns;  /* maximum time until a node or host is informed */
     struct fabric after; /* the trees of the first next generation; the second has the old trees again */
-    /* Standbys of job 0: fabrics with its later trees and generations, the last tree for rounds; see
-     * struct by_world_standby and by_world_stand_by. */
+    /* Standbys of job 0: fabrics with its later trees and generations, the last tree for rounds;
+     * see struct by_world_standby and by_world_stand_by. */
     int standby_count;
     struct fabric standbys[FABRIC_STANDBYS_MAX];
     uint64_t replaces[FABRIC_STANDBYS_MAX];

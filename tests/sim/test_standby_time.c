@@ -105,6 +105,7 @@ static void traffic_flows_again_within_a_hundred_round_trips(void **state)
     static const char *const names[PARTS] = {"first rank frozen", "last rank frozen",
                                              "last rank in the standby", "last rank has a chunk"};
     uint64_t parts[PARTS][SEEDS], trip_ns = 0, rounds = 0, copied = 0;
+    const size_t middle = SEEDS / 2;
 
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -138,7 +139,7 @@ static void traffic_flows_again_within_a_hundred_round_trips(void **state)
     for (int p = 0; p < PARTS; p++) {
         qsort(parts[p], SEEDS, sizeof(parts[p][0]), order);
         printf("  %-25s %5.1f round trips after the failure in the median, %5.1f at worst\n", names[p],
-               (double)parts[p][SEEDS / 2] / (double)trip_ns, (double)parts[p][SEEDS - 1] / (double)trip_ns);
+               (double)parts[p][middle] / (double)trip_ns, (double)parts[p][SEEDS - 1] / (double)trip_ns);
     }
     assert_true(parts[LAST_RESUMED][SEEDS - 1] <= TRIPS_MAX * trip_ns);
     assert_true(parts[LAST_RESUMED][SEEDS - 1] - parts[FIRST_FROZEN][0] <= MOVE_TRIPS_MAX * trip_ns);

@@ -301,6 +301,36 @@ static void absent_ranks_are_waited_for_longer_than_a_silent_network(void **stat
     }
 }
 
+/* Only a report that ranks alone are missing, and a recent one, excludes a failed part; the reports
+ * of nodes further up, which wait for the node that reports, do not matter meanwhile. */
+static void a_tree_is_cut_unless_only_ranks_are_missing(void **state)
+{
+    const uint64_t wait_ns = STALL / 8;
+    const struct heard between = {"core0", BY_WAIT_CHILDREN, 2, NULL};
+    const struct heard absent = {"core0", BY_WAIT_CHILDREN, 2, "leaf1"};
+    struct suspect_bench *b = bench_open();
+    uint64_t timeout_ns;
+
+    (void)state;
+    b->now_ns += wait_ns - 1;
+    assert_false(by_endpoint_is_cut(b->endpoint, 0, b->now_ns, wait_ns));
+    b->now_ns++;
+    assert_true(by_endpoint_is_cut(b->endpoint, 0, b->now_ns, wait_ns));
+    assert_false(by_endpoint_is_cut(b->endpoint, 1, b->now_ns, wait_ns)); /* there is no such tree */
+    hear_wait(b, &between);
+    assert_true(by_endpoint_is_cut(b->endpoint, 0, b->now_ns, wait_ns));
+    hear_wait(b, &absent);
+    hear_wait(b, &between);
+    assert_false(by_endpoint_is_cut(b->endpoint, 0, b->now_ns, wait_ns));
+    timeout_ns = by_pace_timeout(b->endpoint, &b->endpoint->lanes[0]);
+    b->now_ns += wait_ns + 3 * timeout_ns;
+    assert_false(by_endpoint_is_cut(b->endpoint, 0, b->now_ns, wait_ns));
+    assert_true(by_endpoint_is_cut(b->endpoint, 0, b->now_ns + 1, wait_ns));
+    b->endpoint->frozen = 1;
+    assert_false(by_endpoint_is_cut(b->endpoint, 0, b->now_ns + 1, wait_ns));
+    bench_close(b);
+}
+
 /* A node that reported an absent rank and then falls silent is the failure. */
 static void a_silence_after_a_report_of_an_absent_rank_ends_the_call(void **state)
 {
@@ -612,6 +642,7 @@ int main(void)
         cmocka_unit_test(the_place_nearest_to_the_cause_is_named),
         cmocka_unit_test(who_has_fallen_silent_is_believed_no_longer),
         cmocka_unit_test(absent_ranks_are_waited_for_longer_than_a_silent_network),
+        cmocka_unit_test(a_tree_is_cut_unless_only_ranks_are_missing),
         cmocka_unit_test(a_silence_after_a_report_of_an_absent_rank_ends_the_call),
         cmocka_unit_test(a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing),
         cmocka_unit_test(only_records_of_nodes_of_the_tree_name_them),
