@@ -107,6 +107,14 @@ static void print_job(const json_t *job)
                (long long)json_integer_value(json_object_get(value, "slots")),
                (long long)json_integer_value(json_object_get(value, "entries")));
     }
+    json_array_foreach(json_object_get(job, "standbys"), i, value)
+    {
+        printf("  standby generation %lld: %lld trees, windows of %lld slots, for failures of %zu trees\n",
+               (long long)json_integer_value(json_object_get(value, "generation")),
+               (long long)json_integer_value(json_object_get(value, "trees")),
+               (long long)json_integer_value(json_object_get(value, "window")),
+               json_array_size(json_object_get(value, "replaces")));
+    }
 }
 
 static void print(const struct job_arguments *arguments, const json_t *object)

@@ -177,8 +177,10 @@ static void run(void *context)
                       world.options.lose,
                       "--renew-after",
                       world.options.renew,
+                      "--standby",
+                      world.options.standby,
                       world.options.keyed};
-    int count = 25;
+    int count = 27;
 
     (void)context;
     for (uint32_t i = 0; i < world.switch_count; i++) {

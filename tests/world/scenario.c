@@ -57,7 +57,7 @@ static void make_json(const char *links, uint32_t hosts, uint32_t switches)
     snprintf(world.json + used, sizeof(world.json) - used, "]}");
 }
 
-static void open_world(void)
+static void open_world(uint64_t seed)
 {
     static const uint32_t heartbeats[] = {100, 250, 500};
     uint32_t shape = vm_draw(sizeof(shapes) / sizeof(shapes[0]));
@@ -79,6 +79,9 @@ static void open_world(void)
     snprintf(world.options.lose, sizeof(world.options.lose), "%u", vm_draw(3) > 0 ? 0 : 1 + vm_draw(100));
     snprintf(world.options.renew, sizeof(world.options.renew), "%u",
              vm_draw(4) > 0 ? 1u << 31 : 10 + vm_draw(60));
+    /* of the seed alone, so that all else is as without standbys */
+    snprintf(world.options.standby, sizeof(world.options.standby), "%u",
+             (unsigned)(seed * 0x9e3779b97f4a7c15u >> 32) % (BY_STANDBYS_MAX + 1));
     for (uint32_t i = 0; i < world.topology->node_count; i++) {
         const struct by_node *node = &world.topology->nodes[i];
 
@@ -386,6 +389,16 @@ static void check_job(const struct world_job *known)
         vm_violate("the end of job %u was acknowledged, and it is there again", known->job);
 }
 
+/* Returns the slots of a job and its standbys at a switch. */
+static uint64_t slots_of(const struct by_job_tables *tables, uint32_t node)
+{
+    uint64_t slots = tables->need[node].slots;
+
+    for (uint32_t i = 0; i < tables->standby_count; i++)
+        slots += tables->standbys[i]->need[node].slots;
+    return slots;
+}
+
 /* banyand's tables, and its account of slots, are those of the switch. */
 static void check_switch(const struct world_switch *device)
 {
@@ -408,7 +421,7 @@ static void check_switch(const struct world_switch *device)
     }
     for (uint32_t i = 0; i < world.daemon->job_count; i++)
         if (world.daemon->jobs[i]->tables != NULL && world.daemon->jobs[i]->state != BY_JOB_FAILED)
-            slots += world.daemon->jobs[i]->tables->need[device->node].slots;
+            slots += slots_of(world.daemon->jobs[i]->tables, device->node);
     if (slots != by_use_slots(image))
         vm_violate("%s has entries with %u slots, and banyand counts %llu", device->name, by_use_slots(image),
                    (unsigned long long)slots);
@@ -480,7 +493,7 @@ bool world_run(uint64_t seed, int verbose)
 
     vm_open(seed, verbose);
     vm_disk_start();
-    open_world();
+    open_world(seed);
     for (uint32_t i = 0; i < world.switch_count; i++)
         world_switch_start(&world.switches[i]);
     world_banyand_start();

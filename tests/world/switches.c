@@ -389,6 +389,7 @@ void world_switch_start(struct world_switch *device)
                                       .repair_interval_ns = 100000,
                                       .tx_max = TX_MAX};
     struct by_agent_config agent = {.name = device->name,
+                                    .able = by_Able_ABLE_STANDBY,
                                     .software = "world",
                                     .boot_nonce = by_prng_next(&vm.prng) | 1,
                                     .port_count = device->port_count,

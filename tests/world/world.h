@@ -78,7 +78,7 @@ struct world {
     uint64_t stall_ns;
     /* banyand */
     struct {
-        char heartbeat[8], keyed[20], lose[8], renew[12];
+        char heartbeat[8], keyed[20], lose[8], renew[12], standby[4];
     } options;
     struct vm_process banyand;
     struct by_daemon *daemon; /* while it leads or starts */

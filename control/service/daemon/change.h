@@ -35,7 +35,13 @@ struct by_change_job {
     bool repair; /* start from its present trees, so that few change */
     uint16_t gen;
     struct by_job_tables *tables; /* the new tables; by_change_adopt passes them to the job */
-    int error;                    /* why it has none: then no image contains the job */
+    bool stand;                   /* its tables stay, and get other standbys */
+    uint16_t standby_gen;         /* of the first of them */
+    uint32_t standby_most, standby_count;
+    struct by_job_tables *standbys[BY_STANDBYS_MAX]; /* by_change_adopt passes them to the job's tables */
+    uint32_t part_count, covered_count; /* parts that its trees could do without, and those of them that its
+                                         * standbys avoid */
+    int error;                          /* why it has none: then no image contains the job */
     struct by_problem problem;
 };
 
@@ -51,6 +57,7 @@ struct by_change {
     uint32_t job_count;
     struct by_change_job *jobs; /* ascending; without the one that ends */
     uint16_t ended;             /* number of the job that ends, or 0 */
+    bool bare;                  /* no job keeps its standbys, since another one needs their room */
     /* The result. */
     int error; /* of the whole change, with `problem` */
     struct by_problem problem;
@@ -72,6 +79,24 @@ struct by_change {
     struct by_state *state;
     struct by_apart apart; /* limits for each plan */
 };
+
+/* Returns the tables that a job has after the change, or NULL. */
+static inline struct by_job_tables *by_change_tables(const struct by_change_job *entry)
+{
+    return entry->anew ? entry->tables : entry->job->tables;
+}
+
+/* Returns the standbys that a job has after the change, and their number. */
+static inline struct by_job_tables *const *
+by_change_standbys(const struct by_change *change, const struct by_change_job *entry, uint32_t *count)
+{
+    const struct by_job_tables *tables = entry->error == 0 ? by_change_tables(entry) : NULL;
+
+    *count = tables == NULL || (change->bare && !entry->stand) ? 0
+             : entry->stand                                    ? entry->standby_count
+                                                               : tables->standby_count;
+    return entry->stand ? entry->standbys : tables != NULL ? tables->standbys : NULL;
+}
 
 /* The end of a push, for the store. */
 struct by_change_record {

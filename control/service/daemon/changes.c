@@ -11,6 +11,8 @@
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
 #include "control/service/daemon/ahead_plans.h"
+#include "control/service/daemon/standby.h"
+#include "control/service/daemon/standby_sets.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/errors.h"
@@ -100,6 +102,15 @@ void by_change_touch(struct by_change *change, struct by_job *job, bool repair)
     entry->gen = job->gen_last;
 }
 
+void by_change_stand(struct by_change *change, const struct by_job *job, uint16_t gen, uint32_t count)
+{
+    struct by_change_job *entry = by_change_find(change, job->spec.job);
+
+    entry->stand = true;
+    entry->standby_gen = gen;
+    entry->standby_most = count;
+}
+
 void by_change_leave(struct by_change *change, const struct by_job *job)
 {
     struct by_change_job *entry = by_change_find(change, job->spec.job);
@@ -109,11 +120,6 @@ void by_change_leave(struct by_change *change, const struct by_job *job)
         return;
     memmove(entry, entry + 1, (size_t)(change->jobs + change->job_count - (entry + 1)) * sizeof(*entry));
     change->job_count--;
-}
-
-static struct by_job_tables *tables_of(const struct by_change_job *entry)
-{
-    return entry->anew ? entry->tables : entry->job->tables;
 }
 
 /* Writes why the windows are smaller than possible: a switch is too small, or other jobs hold
@@ -137,18 +143,27 @@ static void note_window(const struct by_change *change, const struct by_job_tabl
              tables->window, full);
 }
 
-/* Lists the other jobs of the change that have tables by now; the caller frees it. */
+/* Lists the other jobs of the change that have tables by now, with their standbys if `stand`; the
+ * caller frees it. */
 static struct by_admit_job *list_others(const struct by_change *change, const struct by_change_job *entry,
-                                        uint32_t *count)
+                                        bool stand, uint32_t *count)
 {
-    struct by_admit_job *others = by_alloc(change->job_count, sizeof(*others));
+    struct by_admit_job *others =
+        by_alloc((size_t)change->job_count * (BY_STANDBYS_MAX + 1), sizeof(*others));
 
     *count = 0;
     for (uint32_t i = 0; i < change->job_count; i++) {
         const struct by_change_job *other = &change->jobs[i];
+        struct by_job_tables *const *standbys;
+        uint32_t standby_count;
 
-        if (other != entry && other->error == 0 && tables_of(other) != NULL)
-            others[(*count)++] = (struct by_admit_job){.spec = &other->job->spec, .tables = tables_of(other)};
+        if (other == entry || other->error != 0 || by_change_tables(other) == NULL)
+            continue;
+        others[(*count)++] =
+            (struct by_admit_job){.spec = &other->job->spec, .tables = by_change_tables(other)};
+        standbys = by_change_standbys(change, other, &standby_count);
+        for (uint32_t k = 0; stand && k < standby_count; k++)
+            others[(*count)++] = (struct by_admit_job){.spec = &other->job->spec, .tables = standbys[k]};
     }
     return others;
 }
@@ -157,25 +172,22 @@ static struct by_admit_job *list_others(const struct by_change *change, const st
 static uint32_t budget(const struct by_change *change, const struct by_change_job *entry)
 {
     uint32_t count, window;
-    struct by_admit_job *others = list_others(change, entry, &count);
+    struct by_admit_job *others = list_others(change, entry, true, &count);
 
     window = by_admit_budget(change->topology, others, count, change->limits);
     free(others);
     return window;
 }
 
-/* Admits the job beside the others. */
-static int admit(struct by_change *change, struct by_change_job *entry, bool shrink)
+/* Finds slots for the job beside the others, with a smaller window if `shrink`. */
+static int admit_slots(struct by_change *change, struct by_change_job *entry, bool shrink)
 {
     struct by_admit_job job = {.spec = &entry->job->spec, .tables = entry->tables};
     uint32_t count, fits = 0, asked = entry->tables->window;
     uint32_t least = entry->job->spec.is_group ? BY_ADMIT_WINDOW_LEAST : 1;
-    struct by_admit_job *others = list_others(change, entry, &count);
-    int error;
+    struct by_admit_job *others = list_others(change, entry, true, &count);
+    int error = by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
 
-    error = by_admit_fabric(change->topology, entry->tables->lowering, change->limits, &entry->problem);
-    if (error == 0)
-        error = by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
     if (error != 0 && fits >= least && shrink) {
         entry->tables->window = fits;
         error = by_fabric_lower(change->topology, entry->job->spec.job, &change->lower, entry->tables,
@@ -186,6 +198,36 @@ static int admit(struct by_change *change, struct by_change_job *entry, bool shr
         if (error == 0)
             note_window(change, entry->tables, asked, entry->tables->note, sizeof(entry->tables->note));
     }
+    free(others);
+    return error;
+}
+
+/* Whether a job has standbys, which give way to jobs. */
+static bool has_standbys(const struct by_change *change)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < change->job_count && count == 0; i++)
+        by_change_standbys(change, &change->jobs[i], &count);
+    return count > 0;
+}
+
+/* Admits the job beside the others. */
+static int admit(struct by_change *change, struct by_change_job *entry, bool shrink)
+{
+    struct by_admit_job job = {.spec = &entry->job->spec, .tables = entry->tables};
+    struct by_admit_job *others;
+    uint32_t count;
+    int error = by_admit_fabric(change->topology, entry->tables->lowering, change->limits, &entry->problem);
+
+    if (error != 0)
+        return error;
+    error = admit_slots(change, entry, shrink && !has_standbys(change));
+    if (error == BY_ELIMIT && has_standbys(change)) {
+        change->bare = true;
+        error = admit_slots(change, entry, shrink);
+    }
+    others = list_others(change, entry, false, &count);
     if (error == 0)
         error = by_admit_share(change->topology, &job, others, count, change->limits, &entry->problem);
     free(others);
@@ -226,30 +268,106 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
     return error;
 }
 
+/* Finds slots for a standby beside all jobs, with a smaller window if necessary. */
+static int admit_standby(struct by_change *change, struct by_change_job *entry, struct by_job_tables *tables)
+{
+    struct by_admit_job job = {.spec = &entry->job->spec, .tables = tables};
+    uint32_t count, fits;
+    struct by_admit_job *others = list_others(change, NULL, true, &count);
+    int error = by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
+
+    if (error != 0 && fits >= BY_ADMIT_WINDOW_LEAST) {
+        tables->window = fits;
+        error =
+            by_fabric_lower(change->topology, entry->job->spec.job, &change->lower, tables, &entry->problem);
+        if (error == 0)
+            error =
+                by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
+    }
+    free(others);
+    return error;
+}
+
+/* Makes the standbys of a job; entry->problem says why there are no more. Returns 0, or BY_EABORTED
+ * when the change must end. */
+static int make_standbys(struct by_change *change, struct by_change_job *entry)
+{
+    struct by_standby_sets sets = {.topology = change->topology,
+                                   .job = entry->job,
+                                   .loss = &change->loss,
+                                   .lower = &change->lower,
+                                   .apart = &change->apart};
+    const struct by_job_tables *last = entry->job->tables;
+    uint16_t gen = entry->standby_gen;
+    int error = by_standby_sets_find(&sets, &entry->problem);
+
+    while (error == 0 && entry->standby_count < entry->standby_most) {
+        struct by_job_tables *tables;
+
+        error = by_standby_sets_make(&sets, entry->standby_most - entry->standby_count, gen, last, &tables,
+                                     &entry->problem);
+        if (error == 0)
+            error = admit_standby(change, entry, tables);
+        if (error != 0) {
+            by_job_tables_free(tables);
+            break;
+        }
+        by_standby_sets_take(&sets, tables);
+        entry->standbys[entry->standby_count++] = tables;
+        last = tables;
+        gen = by_job_gen_next(gen);
+    }
+    entry->part_count = sets.part_count;
+    entry->covered_count = sets.covered_count;
+    by_standby_sets_free(&sets);
+    return error == BY_EABORTED ? error : 0;
+}
+
+static struct by_lower_job lower_job(const struct by_job *job, const struct by_job_tables *tables,
+                                     struct by_fraction share)
+{
+    return (struct by_lower_job){.job = job->spec.job,
+                                 .first_tree = tables->first_tree,
+                                 .plan_count = tables->plan_count,
+                                 .plans = (const struct by_plan *const *)tables->plans,
+                                 .gen = tables->gen,
+                                 .window = tables->window,
+                                 .slot_base = tables->slot_base,
+                                 .lost_links = tables->lost_links,
+                                 .secret = tables->secret,
+                                 .share = by_lower_share(share)};
+}
+
+/* Lists all generations of all jobs that have tables; the caller frees it. */
+static struct by_lower_job *list_generations(const struct by_change *change, uint32_t *count)
+{
+    struct by_lower_job *jobs = by_alloc((size_t)change->job_count * (BY_STANDBYS_MAX + 1), sizeof(*jobs));
+
+    *count = 0;
+    for (uint32_t i = 0; i < change->job_count; i++) {
+        const struct by_change_job *entry = &change->jobs[i];
+        const struct by_job_tables *tables = entry->error == 0 ? by_change_tables(entry) : NULL;
+        uint32_t standby_count;
+        struct by_job_tables *const *standbys = by_change_standbys(change, entry, &standby_count);
+
+        if (tables != NULL)
+            jobs[(*count)++] = lower_job(entry->job, tables, entry->job->spec.share);
+        for (uint32_t k = 0; k < standby_count; k++)
+            jobs[(*count)++] = lower_job(entry->job, standbys[k], (struct by_fraction){0, 1});
+    }
+    return jobs;
+}
+
 /* Makes the images of all switches, for all jobs that have tables. */
 static int make_images(struct by_change *change)
 {
-    struct by_lower_job *jobs = by_alloc(change->job_count, sizeof(*jobs));
+    uint32_t count;
+    struct by_lower_job *jobs = list_generations(change, &count);
     struct by_lower_options options = change->lower;
     struct by_lowering *lowering = NULL;
-    uint32_t count = 0;
     int error;
 
     options.slots = UINT32_MAX; /* admission has checked each switch */
-    for (uint32_t i = 0; i < change->job_count; i++) {
-        const struct by_job_tables *tables = change->jobs[i].error == 0 ? tables_of(&change->jobs[i]) : NULL;
-
-        if (tables != NULL)
-            jobs[count++] = (struct by_lower_job){.job = change->jobs[i].job->spec.job,
-                                                  .plan_count = tables->plan_count,
-                                                  .plans = (const struct by_plan *const *)tables->plans,
-                                                  .gen = tables->gen,
-                                                  .window = tables->window,
-                                                  .slot_base = tables->slot_base,
-                                                  .lost_links = tables->lost_links,
-                                                  .secret = tables->secret,
-                                                  .share = by_lower_share(change->jobs[i].job->spec.share)};
-    }
     error = by_lower(change->topology, jobs, count, &options, &lowering, &change->problem);
     for (uint32_t i = 0; i < change->topology->node_count && error == 0; i++) {
         struct by_change_image *image = &change->images[i];
@@ -279,6 +397,9 @@ static void run_plan(struct by_task *task)
         if (entry->error == BY_EABORTED)
             change->error = entry->error;
     }
+    for (uint32_t i = 0; i < change->job_count && change->error == 0; i++)
+        if (change->jobs[i].stand)
+            change->error = make_standbys(change, &change->jobs[i]);
     if (change->error == 0)
         change->error = make_images(change);
     if (change->error == 0)
@@ -389,6 +510,7 @@ static void push_done(struct by_daemon *daemon, struct by_task *task)
     struct by_change *change = (struct by_change *)task;
     int error = change->error;
 
+    daemon->pushed_ms = daemon->now_ms;
     /* The worker has ended the previous record: its tasks keep their order. */
     if (change->begun) {
         daemon->record = (struct by_change_record){.task = {.run = run_record, .done = record_done},
@@ -466,16 +588,35 @@ void by_change_yield(struct by_change *change)
         by_change_stop(change);
 }
 
+/* Gives the tables of a job the new standbys, or none. */
+static void adopt_standbys(struct by_daemon *daemon, struct by_change_job *entry)
+{
+    struct by_job_tables *tables = entry->job->tables;
+    uint32_t had = tables->standby_count;
+
+    for (uint32_t i = 0; i < had; i++)
+        by_job_tables_free(tables->standbys[i]);
+    memcpy(tables->standbys, entry->standbys, sizeof(tables->standbys));
+    tables->standby_count = entry->standby_count;
+    entry->standby_count = 0;
+    if (!entry->stand)
+        entry->job->standby_gen = 0; /* it may get them again */
+    if (had > 0 || tables->standby_count > 0)
+        by_standby_tell(daemon, entry->job, had > 0);
+}
+
 void by_change_adopt(struct by_daemon *daemon, struct by_change *change)
 {
     for (uint32_t i = 0; i < change->job_count; i++) {
         struct by_change_job *entry = &change->jobs[i];
 
-        if (!entry->anew || entry->tables == NULL)
-            continue;
-        by_job_tables_free(entry->job->tables);
-        entry->job->tables = entry->tables;
-        entry->tables = NULL;
+        if (entry->anew && entry->tables != NULL) {
+            by_job_tables_free(entry->job->tables);
+            entry->job->tables = entry->tables;
+            entry->tables = NULL;
+        } else if (!entry->anew && (entry->stand || change->bare)) {
+            adopt_standbys(daemon, entry);
+        }
     }
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         struct by_daemon_switch *device = &daemon->switches[i];
@@ -490,9 +631,12 @@ void by_change_free(struct by_change *change)
 {
     if (change == NULL)
         return;
-    for (uint32_t i = 0; i < change->job_count; i++)
+    for (uint32_t i = 0; i < change->job_count; i++) {
         if (change->jobs[i].anew)
             by_job_tables_free(change->jobs[i].tables);
+        for (uint32_t k = 0; k < change->jobs[i].standby_count; k++)
+            by_job_tables_free(change->jobs[i].standbys[k]);
+    }
     for (uint32_t i = 0; i < change->topology->node_count; i++)
         free(change->images[i].bytes);
     by_fabric_loss_free(&change->loss);

@@ -10,6 +10,8 @@
 struct by_change *by_change_new(struct by_daemon *daemon);
 /* Plans a job again, with the generation after its last. Adds the job if the change lacks it. */
 void by_change_touch(struct by_change *change, struct by_job *job, bool repair);
+/* Chooses at most `count` standbys for the tables of a job, with this generation and the next. */
+void by_change_stand(struct by_change *change, const struct by_job *job, uint16_t gen, uint32_t count);
 /* Removes a job, which ends. */
 void by_change_leave(struct by_change *change, const struct by_job *job);
 /* Returns the entry of a job, or NULL. */

@@ -82,6 +82,7 @@ struct by_daemon {
     struct by_job *jobs[BY_DAEMON_JOBS_MAX]; /* ascending by number */
     struct by_change *change;                /* under way, or NULL */
     struct by_change_record record;          /* of the last push */
+    uint64_t pushed_ms;                      /* when that ended */
     uint16_t gen_seen[BY_JOBS_MAX]; /* by number: the last generation of ended jobs, 0 = none; a new job
                                      * continues from there, since old packets may still arrive */
 
@@ -104,7 +105,7 @@ struct by_daemon {
     uint64_t reported_ms;         /* last notification of systemd */
     bool renews;                  /* renew.c has seen the jobs of the last run */
     struct {
-        uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs, swallows;
+        uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs, swallows, moves;
         double push_seconds, plan_seconds; /* in total */
     } counts;
 };

@@ -376,6 +376,7 @@ int by_fabric_lower(const struct by_topology *topology, uint16_t job, const stru
                                  .plan_count = tables->plan_count,
                                  .plans = (const struct by_plan *const *)tables->plans,
                                  .gen = tables->gen,
+                                 .first_tree = tables->first_tree,
                                  .window = tables->window,
                                  .lost_links = tables->lost_links,
                                  .secret = tables->secret};

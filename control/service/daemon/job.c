@@ -21,6 +21,8 @@ void by_job_tables_free(struct by_job_tables *tables)
 {
     if (tables == NULL)
         return;
+    for (uint32_t i = 0; i < tables->standby_count; i++)
+        by_job_tables_free(tables->standbys[i]);
     for (uint32_t i = 0; i < tables->plan_count; i++)
         by_plan_free(tables->plans[i]);
     by_lowering_free(tables->lowering);
@@ -29,6 +31,7 @@ void by_job_tables_free(struct by_job_tables *tables)
     free(tables->slot_base);
     free(tables->need);
     free(tables->uses_link);
+    free(tables->replaces);
     free(tables);
 }
 

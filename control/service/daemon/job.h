@@ -40,6 +40,10 @@ struct by_job_spec {
 /* The tables of one generation. */
 struct by_job_tables {
     uint16_t gen;
+    uint16_t first_tree; /* number of its first tree; above 0 if they are or were a standby */
+    /* Its standbys on the switches, ascending by generation. */
+    uint32_t standby_count;
+    struct by_job_tables *standbys[BY_STANDBYS_MAX];
     uint8_t secret[BY_SIPHASH_KEY_BYTES]; /* the key of a keyed job: random, for this generation only */
     uint32_t window;
     uint32_t plan_count;
@@ -51,7 +55,9 @@ struct by_job_tables {
     bool *uses_link;            /* by link: a tree uses it */
     struct by_lowering *lowering; /* of this job only; the images of its hosts come from it */
     bool ahead;                   /* the plans were made before the failure (ahead.h) */
-    char note[200];               /* for the user: a smaller window, the cost of a repaired plan */
+    bool *replaces; /* of a standby, by tree of the tables beside which it is: it avoids each of the parts of
+                     * this tree that the job can do without; NULL: the tables are no standby */
+    char note[200]; /* for the user: a smaller window, the cost of a repaired plan */
 };
 
 enum by_job_state {
@@ -80,7 +86,11 @@ struct by_job {
      * requested */
     uint64_t lone_ms;
     bool is_seen, is_leaving;
-    bool is_used; /* members.c, each tick: a host is connected */
+    bool is_used;           /* members.c, each tick: a host is connected */
+    uint16_t standby_gen;   /* standby.c: the tables of this generation have the standbys that there are */
+    uint64_t moved_ms;      /* standby.c: since when it uses a standby; 0: it does not */
+    uint64_t moved_hold_ms; /* for how long it does, twice as long each time that it soon moves again */
+    uint64_t moved_end_ms;  /* when it got other trees after that */
     bool is_kept; /* jobs.c: its end could not be recorded, so it goes on; its tables have been used */
 };
 

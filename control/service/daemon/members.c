@@ -196,8 +196,15 @@ void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, stru
 
     frame.job = job;
     frame.rank = rank;
-    if (peer != NULL && !is_lost(daemon, frame.type))
+    if (peer != NULL && (peer->stands || frame.type != BY_MEMBER_STANDBY) && !is_lost(daemon, frame.type))
         put(daemon, peer, &frame);
+}
+
+bool by_members_stands(const struct by_daemon *daemon, uint16_t job, uint16_t rank)
+{
+    const struct members_peer *peer = daemon->members != NULL ? find(daemon->members, job, rank) : NULL;
+
+    return peer != NULL && peer->stands;
 }
 
 /* ---- identification ---- */
@@ -344,6 +351,7 @@ static void take_hello(struct by_daemon *daemon, struct members_peer *peer,
     if (!take_name(daemon, peer, frame, frame->bytes))
         return;
     peer->job = frame->job;
+    peer->stands = frame->rank == BY_MEMBER_RANK_STANDBY;
     settle(daemon, peer);
 }
 

@@ -19,6 +19,7 @@ struct members_peer {
     bool seen;    /* was dead at the last tick: no pending event of the loop refers to it any more */
     bool waits;   /* has sent HELLO for a job that has no tables yet */
     bool asks;    /* has requested a job, which is being made */
+    bool stands;  /* its host accepts standbys */
     bool member;  /* recovery.c has it as a rank */
     bool broken;  /* sending failed; the connection is closed once recovery may be called */
     size_t stuck; /* if broken: bytes queued beyond a limit; 0: the connection has ended */

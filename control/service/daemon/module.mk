@@ -14,6 +14,7 @@ daemon_SRC := \
 	control/service/daemon/groups.c \
 	control/service/daemon/history.c \
 	control/service/daemon/recovery.c \
+	control/service/daemon/recovery_waits.c \
 	control/service/daemon/http.c \
 	control/service/daemon/http_jobs.c \
 	control/service/daemon/http_local.c \
@@ -40,12 +41,15 @@ daemon_SRC := \
 	control/service/daemon/recover_job.c \
 	control/service/daemon/recover_part.c \
 	control/service/daemon/renew.c \
+	control/service/daemon/standby.c \
+	control/service/daemon/standby_sets.c \
 	control/service/daemon/start.c \
 	control/service/daemon/say.c \
 	control/service/daemon/state.c \
 	control/service/daemon/state_etcd.c \
 	control/service/daemon/state_folder.c \
 	control/service/daemon/state_jobs.c \
+	control/service/daemon/state_tables.c \
 	control/service/daemon/status.c \
 	control/service/daemon/blackhole.c \
 	control/service/daemon/switches.c \

@@ -91,6 +91,10 @@ static const struct by_option rows[] = {
         0, "communicators", "N", AT(communicators), 0, BY_DAEMON_JOBS_MAX - 1,
         "let programs create at most N jobs for communicators at the same time, %r (default 64); 0: "
         "none")},
+    {BY_ROW_NUMBER(
+        0, "standby", "N", AT(standby), 0, BY_STANDBYS_MAX,
+        "keep at most N other sets of trees of each job in the tables, %r, to which its ranks move "
+        "by themselves after a failure (default 0)")},
     {BY_ROW_FLAG(0, "plain-keys", AT(access.plain_keys),
                  "send tables of keyed jobs over plain tcp: too, where others may read their keys")},
     {BY_ROW_NUMBER(0, "quiet", "MS", AT(quiet_ms), 100, 3600000,

@@ -18,6 +18,9 @@
  * times at most (count), to 0.1 s. */
 #define REPEATS_GROW 15u
 #define RETRY_NS     UINT64_C(200000000) /* delay after a failed push */
+/* Ranks that have moved to a standby have all seen the same round of messages (PROTOCOL.md), and
+ * differ by its repetitions. */
+#define FOLLOW_NS UINT64_C(1000000000)
 /* Waiting ranks report at least every 100 ms. Without a report for this long, none waits. */
 #define WAITS_GAP_NS UINT64_C(350000000)
 /* After this time the cause is more than one lost packet. */
@@ -69,7 +72,8 @@ static void take_renewal(struct by_recover *r, const struct by_recover_event *ev
 
     if (job == NULL || !job->exists || job->failed || job->open || job->touched)
         return;
-    snprintf(cause, sizeof(cause), "job %u has new keys", job->job);
+    snprintf(cause, sizeof(cause), event->number != 0 ? "job %u leaves a standby" : "job %u has new keys",
+             job->job);
     by_recover_tell(r, "job %u: %s", job->job, event->text);
     by_recover_touch(job, cause);
     by_recover_want(r);
@@ -140,6 +144,26 @@ static uint64_t pause_of(const struct by_recover *r, const struct by_recover_sta
     return pause_ns;
 }
 
+/* After a move to a standby, ranks that have not followed need an attempt. */
+static void follow(struct by_recover *r, uint32_t j)
+{
+    struct by_recover_state *job = &r->jobs[j];
+    char name[96], cause[128];
+
+    if (job->followed_ns == 0 || r->now_ns - job->followed_ns < FOLLOW_NS)
+        return;
+    job->followed_ns = 0;
+    for (uint16_t k = 0; k < job->rank_count && !job->open && !job->touched && !job->failed; k++) {
+        if (job->ranks[k].presence != HERE || job->ranks[k].gen == job->base)
+            continue;
+        snprintf(cause, sizeof(cause), "%s has not followed to generation %u",
+                 by_recover_rank_name(r, j, k, name), job->base);
+        by_recover_tell(r, "job %u: %s: planning again", job->job, cause);
+        by_recover_touch(job, cause);
+        by_recover_want(r);
+    }
+}
+
 static void tick(struct by_recover *r)
 {
     bool open = false;
@@ -151,6 +175,7 @@ static void tick(struct by_recover *r)
         if (!job->exists)
             continue;
         by_recover_bury(r, j);
+        follow(r, j);
         /* If its ranks make progress, the parts are lost to this daemon only. */
         if (job->cut && r->now_ns - job->cut_ns >= r->config.cut_ns && !by_recover_moves(r, job))
             by_recover_fail(r, j, job->error, "%s", job->why);
@@ -366,6 +391,27 @@ void by_recover_remove(struct by_recover *r, uint32_t j)
     by_recover_fail(r, j, BY_EABORTED, "the job was ended at the controller");
     free(r->jobs[j].ranks);
     r->jobs[j] = (struct by_recover_state){0};
+}
+
+uint16_t by_recover_reserve(struct by_recover *r, uint32_t j, uint32_t count)
+{
+    uint16_t first = j < r->job_count ? after(r->jobs[j].last) : 0;
+
+    for (uint32_t i = 0; j < r->job_count && i < count; i++)
+        r->jobs[j].last = after(r->jobs[j].last);
+    return first;
+}
+
+bool by_recover_move(struct by_recover *r, uint32_t j, uint16_t gen)
+{
+    struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;
+
+    if (job == NULL || !job->exists || job->failed || job->open || job->touched || job->cut || job->planning)
+        return false;
+    job->base = job->next = gen;
+    job->waits_ns = 0; /* those reports concerned the old trees */
+    job->followed_ns = r->now_ns;
+    return true;
 }
 
 const bool *by_recover_lost_nodes(const struct by_recover *r)

@@ -37,7 +37,7 @@ enum by_recover_type {
     BY_RECOVER_RANK_SUSPECTS, /* a chunk has waited for long */
     BY_RECOVER_RANK_CARRIED,  /* it has resumed in `gen` */
     /* `job` gets another generation on the present fabric, for the reason `text`, unless the job
-     * has failed or its next generation is under way. */
+     * has failed or its next generation is under way. `number`: 1 if it leaves a standby. */
     BY_RECOVER_RENEW,
     /* Results of the requested work. */
     BY_RECOVER_NO_PLAN, /* for `job`, with `error` and `text`; precedes the PLANNED of the same work */
@@ -116,6 +116,12 @@ uint32_t by_recover_add(struct by_recover *recover, const struct by_recover_job 
 /* Ends the job and notifies its ranks. */
 void by_recover_remove(struct by_recover *recover, uint32_t job);
 void by_recover_event(struct by_recover *recover, const struct by_recover_event *event);
+/* Returns the first of `count` generations that no attempt of the job gets, after all earlier ones. */
+uint16_t by_recover_reserve(struct by_recover *recover, uint32_t job, uint32_t count);
+/* A rank of the job has moved to the standby `gen`, and the others follow. Returns whether this is
+ * now the generation of the job; not while an attempt is under way or requested, which supersedes
+ * the move, or while it waits for a path. */
+bool by_recover_move(struct by_recover *recover, uint32_t job, uint16_t gen);
 /* The caller has processed nothing for `ns` until now: events of that time are still to come. No
  * limit counts it: of a wait for a path, or for a rank whose connection has ended. */
 void by_recover_stood(struct by_recover *recover, uint64_t ns);

@@ -30,6 +30,7 @@ struct by_recover_state {
     uint64_t tried_ns;           /* when a held blackhole was released for a trial because it was cut */
     uint64_t said_ns;            /* when its ranks were last reminded, or one last resumed */
     uint32_t reminders;          /* since one last resumed */
+    uint64_t followed_ns;        /* when its first rank moved to a standby; 0: all have followed */
     int error;
     char text[BY_RECOVER_TEXT]; /* why it failed */
     char why[BY_RECOVER_TEXT];  /* why it is cut */

@@ -1,5 +1,5 @@
 /* The driver of recovery. See recovery.h. The loop's thread. */
-#include "control/service/daemon/recovery.h"
+#include "control/service/daemon/recovery_inside.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,46 +17,22 @@
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/paths.h"
+#include "control/service/daemon/standby.h"
 #include "offload/base/errors.h"
 
 /* Interval of ticks while recovery is under way (ns). */
 #define TICK_NS 4000000
 
-/* Switches are queried when a push to them takes longer (ms). */
-#define PUSH_MS 30u
 /* recover.c gets an event at every heartbeat. After a longer gap than so many heartbeats this
  * process had no processor, and answers of that time are still unread (count). */
 #define STOOD_BEATS 5u
 
-/* A job in recover.c. */
-struct affected {
-    uint16_t job; /* 0: the place is free */
-    uint32_t rank_count;
-    uint64_t since_ms;                /* beginning of its attempt */
-    uint64_t waited_ms;               /* for how long ranks had reported waits then */
-    uint64_t planned_ms, pushed_ms;   /* when its last plan was recorded, and on all switches */
-    struct by_change_image *image_of; /* by rank: table for ranks that connect late, of the base generation */
-};
-
-struct by_recovery {
-    uint32_t place_count;
-    struct affected *places;  /* by the place that recover.c uses */
-    struct by_change *change; /* the change of the attempt, from PLAN until it is pushed */
-    bool plan_wanted, push_wanted;
-    bool works;              /* the worker has the change */
-    uint64_t pushing_ms;     /* since when it pushes it; 0: it does not */
-    uint64_t given_ms;       /* when recover.c got the last event */
-    struct by_watcher timer; /* ticks while recovery is under way */
-    bool ticks;              /* it runs */
-    bool begun;              /* recover.c has got the parts that were down when the daemon began to lead */
-};
-
-static struct by_job *job_at(struct by_daemon *daemon, uint32_t place)
+struct by_job *by_recovery_job(struct by_daemon *daemon, uint32_t place)
 {
     return by_jobs_find(daemon, daemon->recovery->places[place].job);
 }
 
-static uint32_t place_of(const struct by_recovery *recovery, uint16_t job)
+uint32_t by_recovery_find(const struct by_recovery *recovery, uint16_t job)
 {
     for (uint32_t i = 0; i < recovery->place_count; i++)
         if (recovery->places[i].job == job)
@@ -80,7 +56,7 @@ static void give(struct by_daemon *daemon, struct by_recover_event event)
 static bool uses(void *user, uint32_t place, bool is_link, uint32_t what)
 {
     struct by_daemon *daemon = user;
-    const struct by_job *job = job_at(daemon, place);
+    const struct by_job *job = by_recovery_job(daemon, place);
 
     return job != NULL && by_paths_use(daemon, job, is_link, what);
 }
@@ -99,7 +75,7 @@ static void name_part(void *user, bool is_link, uint32_t what, char *text, size_
 static void name_rank(void *user, uint32_t place, uint16_t rank, char *text, size_t bytes)
 {
     struct by_daemon *daemon = user;
-    const struct by_job *job = job_at(daemon, place);
+    const struct by_job *job = by_recovery_job(daemon, place);
     int64_t node = job != NULL ? by_job_node(&job->spec, daemon->topology, rank) : -1;
 
     snprintf(text, bytes, "rank %u (%s)", rank, node >= 0 ? daemon->topology->nodes[node].name : "?");
@@ -142,8 +118,8 @@ static void keep_base(struct by_daemon *daemon)
     struct by_recovery *recovery = daemon->recovery;
 
     for (uint32_t i = 0; i < recovery->place_count; i++) {
-        struct affected *affected = &recovery->places[i];
-        const struct by_job *job = affected->job != 0 ? job_at(daemon, i) : NULL;
+        struct by_recovery_place *affected = &recovery->places[i];
+        const struct by_job *job = affected->job != 0 ? by_recovery_job(daemon, i) : NULL;
         uint16_t base = by_recover_base(daemon->recover, i);
 
         if (job == NULL || base == by_recover_next(daemon->recover, i) || job->tables == NULL ||
@@ -155,7 +131,7 @@ static void keep_base(struct by_daemon *daemon)
     }
 }
 
-static void forget_base(struct affected *affected)
+static void forget_base(struct by_recovery_place *affected)
 {
     for (uint32_t k = 0; k < affected->rank_count; k++) {
         free(affected->image_of[k].bytes);
@@ -180,7 +156,7 @@ static void send_frame(struct by_daemon *daemon, const struct by_recover_action 
 static void do_welcome(struct by_daemon *daemon, const struct by_recover_action *action)
 {
     struct by_recovery *recovery = daemon->recovery;
-    const struct by_job *job = job_at(daemon, action->job);
+    const struct by_job *job = by_recovery_job(daemon, action->job);
     struct by_change_image own = {0}, *image = &recovery->places[action->job].image_of[action->rank];
 
     if (job == NULL)
@@ -192,12 +168,14 @@ static void do_welcome(struct by_daemon *daemon, const struct by_recover_action 
     send_frame(daemon, action, BY_MEMBER_WELCOME, by_recover_base(daemon->recover, action->job),
                action->image ? image : NULL);
     free(own.bytes);
+    if (job->tables != NULL && job->tables->gen == by_recover_base(daemon->recover, action->job))
+        by_standby_offer(daemon, job, action->rank);
 }
 
 static void do_freeze(struct by_daemon *daemon, const struct by_recover_action *action)
 {
     struct by_recovery *recovery = daemon->recovery;
-    const struct by_job *job = job_at(daemon, action->job);
+    const struct by_job *job = by_recovery_job(daemon, action->job);
     struct by_change_image image = {0};
 
     /* Without a record, a controller that restarts would give other tables under this number. A
@@ -226,8 +204,8 @@ static void do_fail(struct by_daemon *daemon, const struct by_recover_action *ac
 
 static void do_settled(struct by_daemon *daemon, const struct by_recover_action *action)
 {
-    struct affected *affected = &daemon->recovery->places[action->job];
-    struct by_job *job = job_at(daemon, action->job);
+    struct by_recovery_place *affected = &daemon->recovery->places[action->job];
+    struct by_job *job = by_recovery_job(daemon, action->job);
 
     forget_base(affected);
     if (job == NULL)
@@ -318,7 +296,7 @@ static void on_planned(struct by_daemon *daemon, struct by_change *change)
     for (uint32_t i = 0; i < recovery->place_count; i++) {
         const struct by_change_job *entry =
             recovery->places[i].job != 0 ? by_change_find(change, recovery->places[i].job) : NULL;
-        struct by_job *job = entry != NULL ? job_at(daemon, i) : NULL;
+        struct by_job *job = entry != NULL ? by_recovery_job(daemon, i) : NULL;
 
         recovery->places[i].planned_ms = daemon->now_ms;
         if (job != NULL && entry->tables != NULL && entry->tables->ahead)
@@ -357,7 +335,7 @@ static void start_plan(struct by_daemon *daemon)
     by_fabric_loss_free(&change->loss);
     change->loss = loss;
     for (uint32_t i = 0; i < recovery->place_count; i++) {
-        struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
+        struct by_job *job = recovery->places[i].job != 0 ? by_recovery_job(daemon, i) : NULL;
 
         if (job == NULL || !by_recover_planning(daemon->recover, i))
             continue;
@@ -394,7 +372,7 @@ static void set_timer(struct by_daemon *daemon)
 static void release_jobs(struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->recovery->place_count; i++) {
-        struct by_job *job = daemon->recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
+        struct by_job *job = daemon->recovery->places[i].job != 0 ? by_recovery_job(daemon, i) : NULL;
 
         if (job != NULL && job->state == BY_JOB_RECOVERING && !by_recover_is_under_way(daemon->recover, i))
             job->state = BY_JOB_RUNNING;
@@ -429,13 +407,6 @@ static void step(struct by_daemon *daemon)
     start_plan(daemon);
 }
 
-/* Whether a push takes so long that one of its switches may have failed. Ranks are frozen and do
- * not report it. */
-static bool is_slow(const struct by_daemon *daemon)
-{
-    return daemon->recovery->pushing_ms != 0 && daemon->now_ms - daemon->recovery->pushing_ms >= PUSH_MS;
-}
-
 static void query_targets(struct by_daemon *daemon)
 {
     const struct by_change *change = daemon->recovery->change;
@@ -457,7 +428,7 @@ static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint3
         return;
     give(daemon, (struct by_recover_event){.type = BY_RECOVER_TICK});
     step(daemon);
-    if (is_slow(daemon))
+    if (by_recovery_is_slow(daemon))
         query_targets(daemon);
 }
 
@@ -484,9 +455,10 @@ static void add(struct by_daemon *daemon, const struct by_job *job)
         recovery->places = by_realloc(recovery->places, place + 1, sizeof(*recovery->places));
         recovery->place_count = place + 1;
     }
-    recovery->places[place] = (struct affected){.job = job->spec.job,
-                                                .rank_count = ranks,
-                                                .image_of = by_alloc(ranks, sizeof(struct by_change_image))};
+    recovery->places[place] =
+        (struct by_recovery_place){.job = job->spec.job,
+                                   .rank_count = ranks,
+                                   .image_of = by_alloc(ranks, sizeof(struct by_change_image))};
 }
 
 static void sync_jobs(struct by_daemon *daemon)
@@ -494,77 +466,26 @@ static void sync_jobs(struct by_daemon *daemon)
     struct by_recovery *recovery = daemon->recovery;
 
     for (uint32_t i = 0; i < recovery->place_count; i++) {
-        struct affected *affected = &recovery->places[i];
-        const struct by_job *job = affected->job != 0 ? job_at(daemon, i) : NULL;
+        struct by_recovery_place *affected = &recovery->places[i];
+        const struct by_job *job = affected->job != 0 ? by_recovery_job(daemon, i) : NULL;
 
         if (affected->job == 0 || (job != NULL && job->state != BY_JOB_ENDING))
             continue;
         by_recover_remove(daemon->recover, i);
         forget_base(affected);
         free(affected->image_of);
-        *affected = (struct affected){0};
+        *affected = (struct by_recovery_place){0};
     }
     for (uint32_t i = 0; i < daemon->job_count; i++) {
         const struct by_job *job = daemon->jobs[i];
 
         if (((job->tables != NULL && job->state == BY_JOB_RUNNING) || job->state == BY_JOB_FAILED) &&
-            place_of(recovery, job->spec.job) == UINT32_MAX)
+            by_recovery_find(recovery, job->spec.job) == UINT32_MAX)
             add(daemon, job);
     }
 }
 
-bool by_recovery_has_rank(const struct by_daemon *daemon, uint16_t job, uint16_t rank)
-{
-    return daemon->recovery != NULL &&
-           by_recover_has_rank(daemon->recover, place_of(daemon->recovery, job), rank);
-}
-
 /* ---- blackholes ---- */
-
-bool by_recovery_waiting(struct by_daemon *daemon, bool *used)
-{
-    const struct by_recovery *recovery = daemon->recovery;
-    bool some = false;
-
-    if (recovery == NULL || !recovery->begun)
-        return false;
-    memset(used, 0, daemon->topology->link_count * sizeof(*used));
-    for (uint32_t i = 0; i < recovery->place_count; i++) {
-        const struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
-
-        if (job == NULL || job->tables == NULL || !by_recover_waits(daemon->recover, i))
-            continue;
-        some = true;
-        for (uint32_t l = 0; l < daemon->topology->link_count; l++)
-            used[l] |= job->tables->uses_link[l];
-    }
-    return some;
-}
-
-bool by_recovery_suspects(struct by_daemon *daemon, uint32_t node)
-{
-    const struct by_recovery *recovery = daemon->recovery;
-
-    for (uint32_t i = 0; recovery != NULL && recovery->begun && i < recovery->place_count; i++) {
-        const struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
-        bool waits = job != NULL && by_recover_suspects(daemon->recover, i) && uses(daemon, i, false, node);
-        bool stops = job != NULL && is_slow(daemon) && by_change_has_target(recovery->change, node);
-
-        if ((waits || stops) && by_paths_without(daemon, job, node))
-            return true;
-    }
-    return false;
-}
-
-const bool *by_recovery_suspected(struct by_daemon *daemon, uint16_t job)
-{
-    uint32_t place = daemon->recovery != NULL ? place_of(daemon->recovery, job) : UINT32_MAX;
-    const struct by_job *of = place != UINT32_MAX ? job_at(daemon, place) : NULL;
-
-    return of != NULL && of->tables != NULL && by_recover_suspects(daemon->recover, place)
-               ? of->tables->uses_link
-               : NULL;
-}
 
 void by_recovery_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text)
 {
@@ -636,7 +557,7 @@ static void take(struct by_daemon *daemon, uint16_t job, struct by_recover_event
     if (daemon->recovery == NULL)
         return;
     catch_up(daemon);
-    event.job = place_of(daemon->recovery, job);
+    event.job = by_recovery_find(daemon->recovery, job);
     if (event.job == UINT32_MAX)
         return;
     give(daemon, event);
@@ -652,6 +573,32 @@ void by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint1
 void by_recovery_renew(struct by_daemon *daemon, uint16_t job, const char *why)
 {
     take(daemon, job, (struct by_recover_event){.type = BY_RECOVER_RENEW, .text = why});
+}
+
+void by_recovery_leave(struct by_daemon *daemon, uint16_t job, const char *why)
+{
+    take(daemon, job, (struct by_recover_event){.type = BY_RECOVER_RENEW, .number = 1, .text = why});
+}
+
+bool by_recovery_move(struct by_daemon *daemon, uint16_t job, uint16_t gen)
+{
+    if (daemon->recovery == NULL)
+        return false;
+    catch_up(daemon);
+    return by_recover_move(daemon->recover, by_recovery_find(daemon->recovery, job), gen);
+}
+
+uint16_t by_recovery_reserve(struct by_daemon *daemon, struct by_job *job, uint32_t count)
+{
+    uint16_t first =
+        by_recover_reserve(daemon->recover, by_recovery_find(daemon->recovery, job->spec.job), count);
+
+    if (first == 0)
+        return 0;
+    job->gen_last = first;
+    for (uint32_t i = 1; i < count; i++)
+        job->gen_last = by_job_gen_next(job->gen_last);
+    return first;
 }
 
 void by_recovery_open(struct by_daemon *daemon)

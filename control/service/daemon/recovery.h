@@ -27,7 +27,14 @@ const bool *by_recovery_suspected(struct by_daemon *daemon, uint16_t job);
 bool by_recovery_waiting(struct by_daemon *daemon, bool *used);
 /* A link or switch is a blackhole. `text`: see recover.h. */
 void by_recovery_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text);
-/* Gives the job another generation, and so other keys. `why`: the text of BY_RECOVER_RENEW. */
+/* Give the job another generation: and so other keys; because it uses a standby. `why`: the text of
+ * BY_RECOVER_RENEW. */
 void by_recovery_renew(struct by_daemon *daemon, uint16_t job, const char *why);
+void by_recovery_leave(struct by_daemon *daemon, uint16_t job, const char *why);
+/* See by_recover_move. */
+bool by_recovery_move(struct by_daemon *daemon, uint16_t job, uint16_t gen);
+/* Returns the first of `count` generations of the job that nothing else gets; 0: recover.c does not
+ * have the job yet. */
+uint16_t by_recovery_reserve(struct by_daemon *daemon, struct by_job *job, uint32_t count);
 
 #endif

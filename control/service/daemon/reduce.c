@@ -11,6 +11,7 @@
 #include "control/service/daemon/notice.h"
 #include "control/service/daemon/recovery.h"
 #include "control/service/daemon/renew.h"
+#include "control/service/daemon/standby.h"
 
 /* Handles an event while this daemon leads. Before that, the state of switches and links is only
  * recorded; after BY_EVENT_LED recovery reads it. */
@@ -30,8 +31,10 @@ static void lead(struct by_daemon *daemon, const struct by_daemon_event *event)
     }
     if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)
         by_jobs_step(daemon);
-    if (event->kind == BY_EVENT_TICK)
+    if (event->kind == BY_EVENT_TICK) {
         by_ahead_tick(daemon);
+        by_standby_tick(daemon);
+    }
 }
 
 void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
@@ -58,6 +61,8 @@ void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
         by_latency_take(daemon, event);
         return;
     case BY_EVENT_RANK:
+        if (event->rank_event == BY_RECOVER_RANK_CAME || event->rank_event == BY_RECOVER_RANK_CARRIED)
+            by_standby_moved(daemon, event->job, event->gen);
         by_recovery_rank(daemon, event->rank_event, event->job, event->rank, event->gen, event->number);
         used =
             event->rank_event == BY_RECOVER_RANK_SUSPECTS ? by_recovery_suspected(daemon, event->job) : NULL;

@@ -35,6 +35,13 @@ static const char schema[] =
     "NULL,"
     " note TEXT NOT NULL, lost_links BLOB NOT NULL, slot_base BLOB NOT NULL, secret BLOB NOT NULL,"
     " PRIMARY KEY(push, job));"
+    "CREATE TABLE IF NOT EXISTS standby(push INTEGER, job INTEGER, gen INTEGER, base INTEGER NOT NULL,"
+    " place INTEGER NOT NULL, first_tree INTEGER NOT NULL, window INTEGER NOT NULL, lost_links BLOB NOT NULL,"
+    " slot_base BLOB NOT NULL, secret BLOB NOT NULL, replaces BLOB NOT NULL, PRIMARY KEY(push, job, gen));"
+    "CREATE TABLE IF NOT EXISTS standby_plan(push INTEGER, job INTEGER, gen INTEGER, number INTEGER,"
+    " text BLOB NOT NULL, PRIMARY KEY(push, job, gen, number));"
+    "CREATE TABLE IF NOT EXISTS moved(push INTEGER, job INTEGER, gen INTEGER NOT NULL, first_tree INTEGER NOT"
+    " NULL, PRIMARY KEY(push, job));"
     "CREATE TABLE IF NOT EXISTS grouped(job INTEGER PRIMARY KEY);"
     "CREATE TABLE IF NOT EXISTS ended(job INTEGER PRIMARY KEY, gen_last INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS plan(push INTEGER, job INTEGER, number INTEGER, text BLOB NOT NULL,"
@@ -330,35 +337,6 @@ int by_state_elect(struct by_state *state, uint64_t election_id, struct by_probl
     return error;
 }
 
-/* Records tables and plans of one job for the push. */
-static int put_tables(struct by_state *state, const struct by_job *job, const struct by_job_tables *tables,
-                      struct by_problem *problem)
-{
-    const struct by_topology *topology = state->topology;
-    int error = by_state_do(state, problem,
-                            by_state_ask(state, "INSERT INTO tables VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
-                                         "nnntbbb", (int64_t)job->spec.job, (int64_t)tables->gen,
-                                         (int64_t)tables->window, tables->note, tables->lost_links,
-                                         topology->link_count * sizeof(*tables->lost_links),
-                                         tables->slot_base, topology->node_count * sizeof(*tables->slot_base),
-                                         tables->secret, sizeof(tables->secret)));
-
-    for (uint32_t i = 0; i < tables->plan_count && error == 0; i++) {
-        char *text = NULL;
-        size_t bytes = 0;
-        FILE *stream = by_text_open(&text, &bytes);
-
-        error = by_plan_write(tables->plans[i], topology, stream);
-        fclose(stream);
-        if (error == 0)
-            error = by_state_do(state, problem,
-                                by_state_ask(state, "INSERT INTO plan VALUES (1, ?, ?, ?)", "nnb",
-                                             (int64_t)job->spec.job, (int64_t)i, text, bytes));
-        free(text);
-    }
-    return error;
-}
-
 /* Returns the generation to record for a job that is in `gen`: the next ones are reserved. */
 static uint16_t reserve_from(uint16_t gen)
 {
@@ -411,7 +389,7 @@ static int put_jobs(struct by_state *state, const struct by_change *change, stru
 
         error = put_job(state, entry, problem);
         if (error == 0 && entry->error == 0 && tables != NULL)
-            error = put_tables(state, entry->job, tables, problem);
+            error = by_state_put_tables(state, change, entry, tables, problem);
     }
     return error;
 }
@@ -444,12 +422,16 @@ static const char forget_push[] =
     "job.job),"
     " gen_last) WHERE push = 0;"
     "DELETE FROM job WHERE push = 1; DELETE FROM tables WHERE push = 1; DELETE FROM plan WHERE push = 1;"
+    "DELETE FROM standby WHERE push = 1; DELETE FROM standby_plan WHERE push = 1;"
+    "DELETE FROM moved WHERE push = 1;"
     "DELETE FROM image WHERE push = 1; DELETE FROM meta WHERE key = 'push';";
 static const char take_push[] =
     "REPLACE INTO ended SELECT job, gen_last FROM job WHERE push = 0 AND job NOT IN"
     " (SELECT job FROM job WHERE push = 1);"
     "DELETE FROM job WHERE push = 0; DELETE FROM tables WHERE push = 0; DELETE FROM plan WHERE push = 0;"
-    "DELETE FROM image WHERE push = 0;"
+    "DELETE FROM standby WHERE push = 0; DELETE FROM standby_plan WHERE push = 0;"
+    "DELETE FROM moved WHERE push = 0; DELETE FROM image WHERE push = 0;"
+    "UPDATE standby SET push = 0; UPDATE standby_plan SET push = 0; UPDATE moved SET push = 0;"
     "UPDATE job SET push = 0; UPDATE tables SET push = 0; UPDATE plan SET push = 0; UPDATE image SET push = "
     "0;"
     "DELETE FROM meta WHERE key = 'push';";

@@ -64,6 +64,10 @@ bool by_state_next(struct by_state *state, sqlite3_stmt *row, int *error, struct
 /* Runs a statement without result rows and frees it. */
 int by_state_do(struct by_state *state, struct by_problem *problem, sqlite3_stmt *statement);
 
+/* state_tables.c: records tables, plans and standbys of a job for a push. */
+int by_state_put_tables(struct by_state *state, const struct by_change *change,
+                        const struct by_change_job *entry, const struct by_job_tables *tables,
+                        struct by_problem *problem);
 /* The wants of a job in the form of by_job_want, "allreduce,broadcast@host2"; its ranks, separated
  * by commas, or NULL: all. The caller frees the text. */
 char *by_state_wants(const struct by_job_spec *spec, const struct by_topology *topology);

@@ -78,12 +78,10 @@ static int read_spec(struct by_state *state, sqlite3_stmt *row, struct by_job *j
     return error;
 }
 
-static int read_plans(struct by_state *state, const struct by_job *job, struct by_job_tables *tables,
+/* Reads the plans of the rows that a statement selects, and frees it. */
+static int read_plans(struct by_state *state, sqlite3_stmt *row, struct by_job_tables *tables,
                       struct by_problem *problem)
 {
-    sqlite3_stmt *row =
-        by_state_ask(state, "SELECT text FROM plan WHERE push = 0 AND job = ? ORDER BY number", "n",
-                     (int64_t)job->spec.job);
     int error = row == NULL ? by_state_fail(state, problem) : 0;
 
     tables->plans = by_alloc(BY_JOB_PLANS_MAX, sizeof(struct by_plan *));
@@ -109,16 +107,82 @@ static int copy_blob(sqlite3_stmt *row, int number, void *to, size_t bytes, cons
     return 0;
 }
 
-/* Reads the tables of a job: gen, window, note, lost_links, slot_base, secret. Leaves them NULL if
- * it has none. */
+/* Reads lost_links, slot_base and secret from the columns of a row from `number` on. */
+static int read_places(sqlite3_stmt *row, int number, const struct by_topology *topology,
+                       const struct by_job *job, struct by_job_tables *tables, struct by_problem *problem)
+{
+    int error;
+
+    tables->lost_links = by_alloc(topology->link_count, sizeof(*tables->lost_links));
+    tables->slot_base = by_alloc(topology->node_count, sizeof(*tables->slot_base));
+    error = copy_blob(row, number, tables->lost_links, topology->link_count * sizeof(*tables->lost_links),
+                      job, problem);
+    if (error == 0)
+        error = copy_blob(row, number + 1, tables->slot_base,
+                          topology->node_count * sizeof(*tables->slot_base), job, problem);
+    if (error == 0)
+        error = copy_blob(row, number + 2, tables->secret, sizeof(tables->secret), job, problem);
+    return error;
+}
+
+/* Reads one standby from a row: gen, first_tree, window, lost_links, slot_base, secret, replaces. */
+static int read_standby(struct by_state *state, sqlite3_stmt *row, const struct by_job *job,
+                        struct by_job_tables *tables, struct by_problem *problem)
+{
+    uint32_t trees = job->tables->lowering->tree_count;
+    int error;
+
+    tables->gen = (uint16_t)sqlite3_column_int64(row, 0);
+    tables->first_tree = (uint16_t)sqlite3_column_int64(row, 1);
+    tables->window = (uint32_t)sqlite3_column_int64(row, 2);
+    tables->replaces = by_alloc(trees, sizeof(*tables->replaces));
+    error = read_places(row, 3, state->topology, job, tables, problem);
+    if (error == 0)
+        error = copy_blob(row, 6, tables->replaces, trees * sizeof(*tables->replaces), job, problem);
+    if (error == 0)
+        error = read_plans(state,
+                           by_state_ask(state,
+                                        "SELECT text FROM standby_plan WHERE push = 0 AND job = ? AND gen = ?"
+                                        " ORDER BY number",
+                                        "nn", (int64_t)job->spec.job, (int64_t)tables->gen),
+                           tables, problem);
+    if (error == 0)
+        error = by_fabric_lower(state->topology, job->spec.job, &state->lower, tables, problem);
+    return error;
+}
+
+/* Reads the standbys of a job's tables. */
+static int read_standbys(struct by_state *state, struct by_job *job, struct by_problem *problem)
+{
+    struct by_job_tables *base = job->tables;
+    sqlite3_stmt *row = by_state_ask(state,
+                                     "SELECT gen, first_tree, window, lost_links, slot_base, secret, replaces"
+                                     " FROM standby WHERE push = 0 AND job = ? AND base = ? ORDER BY place",
+                                     "nn", (int64_t)job->spec.job, (int64_t)base->gen);
+    int error = row == NULL ? by_state_fail(state, problem) : 0;
+
+    while (base->standby_count < BY_STANDBYS_MAX && by_state_next(state, row, &error, problem)) {
+        struct by_job_tables *tables = by_alloc(1, sizeof(*tables));
+
+        error = read_standby(state, row, job, tables, problem);
+        base->standbys[base->standby_count++] = tables;
+    }
+    sqlite3_finalize(row);
+    job->standby_gen = base->standby_count > 0 ? base->gen : 0;
+    return error;
+}
+
+/* Reads the tables of a job: gen, window, note, lost_links, slot_base, secret, first_tree. Leaves
+ * them NULL if it has none. */
 static int read_tables(struct by_state *state, struct by_job *job, struct by_problem *problem)
 {
-    const struct by_topology *topology = state->topology;
     struct by_job_tables *tables = by_alloc(1, sizeof(*tables));
-    sqlite3_stmt *row = by_state_ask(
-        state,
-        "SELECT gen, window, note, lost_links, slot_base, secret FROM tables WHERE push = 0 AND job = ?", "n",
-        (int64_t)job->spec.job);
+    sqlite3_stmt *row =
+        by_state_ask(state,
+                     "SELECT gen, window, note, lost_links, slot_base, secret, COALESCE((SELECT first_tree"
+                     " FROM moved WHERE moved.push = 0 AND moved.job = tables.job AND moved.gen ="
+                     " tables.gen), 0) FROM tables WHERE push = 0 AND job = ?",
+                     "n", (int64_t)job->spec.job);
     int error = row == NULL ? by_state_fail(state, problem) : 0;
 
     if (!by_state_next(state, row, &error, problem)) {
@@ -129,25 +193,22 @@ static int read_tables(struct by_state *state, struct by_job *job, struct by_pro
     tables->gen = (uint16_t)sqlite3_column_int64(row, 0);
     tables->window = (uint32_t)sqlite3_column_int64(row, 1);
     snprintf(tables->note, sizeof(tables->note), "%s", column(row, 2));
-    tables->lost_links = by_alloc(topology->link_count, sizeof(*tables->lost_links));
-    tables->slot_base = by_alloc(topology->node_count, sizeof(*tables->slot_base));
-    error = copy_blob(row, 3, tables->lost_links, topology->link_count * sizeof(*tables->lost_links), job,
-                      problem);
-    if (error == 0)
-        error = copy_blob(row, 4, tables->slot_base, topology->node_count * sizeof(*tables->slot_base), job,
-                          problem);
-    if (error == 0)
-        error = copy_blob(row, 5, tables->secret, sizeof(tables->secret), job, problem);
+    error = read_places(row, 3, state->topology, job, tables, problem);
+    tables->first_tree = (uint16_t)sqlite3_column_int64(row, 6);
     sqlite3_finalize(row);
     if (error == 0)
-        error = read_plans(state, job, tables, problem);
+        error =
+            read_plans(state,
+                       by_state_ask(state, "SELECT text FROM plan WHERE push = 0 AND job = ? ORDER BY number",
+                                    "n", (int64_t)job->spec.job),
+                       tables, problem);
     if (error == 0)
-        error = by_fabric_lower(topology, job->spec.job, &state->lower, tables, problem);
+        error = by_fabric_lower(state->topology, job->spec.job, &state->lower, tables, problem);
     if (error != 0)
         by_job_tables_free(tables);
     else
         job->tables = tables;
-    return error;
+    return error == 0 ? read_standbys(state, job, problem) : error;
 }
 
 int by_state_jobs(struct by_state *state, struct by_job ***jobs, uint32_t *count, struct by_problem *problem)

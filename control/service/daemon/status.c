@@ -162,6 +162,10 @@ struct by_lower_need by_status_held(const struct by_daemon *daemon, uint32_t nod
             continue;
         held.slots += job->tables->need[node].slots;
         held.entries += job->tables->need[node].entries;
+        for (uint32_t k = 0; k < job->tables->standby_count; k++) {
+            held.slots += job->tables->standbys[k]->need[node].slots;
+            held.entries += job->tables->standbys[k]->need[node].entries;
+        }
     }
     return held;
 }
@@ -236,20 +240,44 @@ static json_t *hosts_json(const struct by_daemon *daemon, const struct by_job *j
     return array;
 }
 
+/* Returns the standbys of a job's tables; NULL if there are none. */
+static json_t *standbys_json(const struct by_job *job)
+{
+    uint32_t count = job->tables != NULL ? job->tables->standby_count : 0;
+    json_t *array = count > 0 ? json_array() : NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct by_job_tables *standby = job->tables->standbys[i];
+        json_t *replaces = json_array();
+
+        for (uint32_t t = 0; standby->replaces != NULL && t < job->tables->lowering->tree_count; t++)
+            if (standby->replaces[t])
+                json_array_append_new(replaces, json_integer(t));
+        json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:o}", "generation", (json_int_t)standby->gen,
+                                               "trees", (json_int_t)standby->lowering->tree_count, "window",
+                                               (json_int_t)standby->window, "replaces", replaces));
+    }
+    return array;
+}
+
 json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job)
 {
     char share[BY_FRACTION_TEXT_BYTES];
+    json_t *standbys = standbys_json(job);
+    json_t *object =
+        json_pack("{s:I, s:s, s:s, s:o, s:I, s:I, s:I, s:s?, s:s, s:o, s:o, s:o}", "job",
+                  (json_int_t)job->spec.job, "name", job->spec.name, "state", by_job_state_name(job->state),
+                  "text", job->text[0] ? by_status_text(job->text) : json_null(), "generation",
+                  (json_int_t)(job->tables ? job->tables->gen : 0), "ranks",
+                  (json_int_t)by_job_rank_count(&job->spec, daemon->topology), "window",
+                  (json_int_t)(job->tables ? job->tables->window : job->spec.window), "note",
+                  job->tables && job->tables->note[0] ? job->tables->note : NULL, "share",
+                  by_fraction_text(job->spec.share, share), "plans", plans_json(daemon, job), "held",
+                  held_json(daemon, job), "hosts", hosts_json(daemon, job));
 
-    return json_pack("{s:I, s:s, s:s, s:o, s:I, s:I, s:I, s:s?, s:s, s:o, s:o, s:o}", "job",
-                     (json_int_t)job->spec.job, "name", job->spec.name, "state",
-                     by_job_state_name(job->state), "text",
-                     job->text[0] ? by_status_text(job->text) : json_null(), "generation",
-                     (json_int_t)(job->tables ? job->tables->gen : 0), "ranks",
-                     (json_int_t)by_job_rank_count(&job->spec, daemon->topology), "window",
-                     (json_int_t)(job->tables ? job->tables->window : job->spec.window), "note",
-                     job->tables && job->tables->note[0] ? job->tables->note : NULL, "share",
-                     by_fraction_text(job->spec.share, share), "plans", plans_json(daemon, job), "held",
-                     held_json(daemon, job), "hosts", hosts_json(daemon, job));
+    if (standbys != NULL)
+        json_object_set_new(object, "standbys", standbys);
+    return object;
 }
 
 json_t *by_status_json(struct by_daemon *daemon)

@@ -348,6 +348,8 @@ static void *serve_all(void *argument)
     return NULL;
 }
 
+uint32_t fake_able = by_Able_ABLE_STANDBY;
+
 struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max)
 {
     static atomic_ullong nonces = 9;
@@ -360,6 +362,7 @@ struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t im
                                      .slot_count = slots,
                                      .payload_max = 8192,
                                      .entry_max = 4096,
+                                     .able = fake_able,
                                      .image_bytes_max = image_bytes_max,
                                      .ops = &ops,
                                      .node = fake};

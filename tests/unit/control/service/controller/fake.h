@@ -65,6 +65,9 @@ struct controller_fake {
 /* Maximum number of requests that delayed switches have processed at the same time (count). */
 extern atomic_int fake_busy_most;
 
+/* What a switch that starts reports of enum Able: by default that it supports standbys. */
+extern uint32_t fake_able;
+
 /* Starts a switch with 8192 bytes of payload and 256 ports that accepts tables of at most
  * `image_bytes_max`. */
 struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max);

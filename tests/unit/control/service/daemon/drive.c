@@ -21,6 +21,7 @@
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/paths.h"
+#include "control/service/daemon/standby.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/tables/bench.h"
@@ -164,6 +165,13 @@ void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, stru
         record(" with table %u", frame.data[0]);
     }
     record("\n");
+}
+
+void by_standby_offer(struct by_daemon *daemon, const struct by_job *job, uint16_t rank)
+{
+    (void)daemon;
+    if (job->tables->standby_count > 0)
+        record("standbys for %u.%u\n", job->spec.job, rank);
 }
 
 bool by_paths_use(const struct by_daemon *daemon, const struct by_job *job, bool is_link, uint32_t what)

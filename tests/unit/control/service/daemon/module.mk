@@ -30,6 +30,10 @@ TESTS += daemon-stored
 daemon-stored_SRC    := tests/unit/control/service/daemon/test_stored.c $(DAEMON_RIG)
 daemon-stored_LIBS   := daemon control agent secure offload
 daemon-stored_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-standby
+daemon-standby_SRC    := tests/unit/control/service/daemon/test_standby.c $(DAEMON_RIG)
+daemon-standby_LIBS   := daemon control agent secure offload
+daemon-standby_LDLIBS := $(DAEMON_LDLIBS)
 TESTS += daemon-pushes
 daemon-pushes_SRC    := tests/unit/control/service/daemon/test_pushes.c $(DAEMON_RIG)
 daemon-pushes_LIBS   := daemon control agent secure offload
@@ -158,11 +162,11 @@ daemon-watch_SRC       := tests/unit/control/service/daemon/test_watch.c tests/u
 daemon-watch_LIBS      := control offload
 daemon-watch_LDLIBS    := -lcmocka -ljansson -lgmp -lpthread -Wl,--wrap=clock_gettime,--wrap=poll,--wrap=pthread_create,--wrap=pthread_join,--wrap=eventfd_read,--wrap=eventfd_write
 TESTS += daemon-recovery
-daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recovery_SRC    := tests/unit/control/service/daemon/test_recovery.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recovery_waits.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recovery_LIBS   := control offload
 daemon-recovery_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read,--wrap=timerfd_create,--wrap=by_recover_open
 TESTS += daemon-recovery-edges
-daemon-recovery-edges_SRC    := tests/unit/control/service/daemon/test_recovery_edges.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recovery-edges_SRC    := tests/unit/control/service/daemon/test_recovery_edges.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/said.c tests/unit/control/service/daemon/drive.c tests/unit/control/tables/bench.c control/service/daemon/recovery.c control/service/daemon/recovery_waits.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recovery-edges_LIBS   := control offload
 daemon-recovery-edges_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=timerfd_settime,--wrap=read,--wrap=timerfd_create,--wrap=by_recover_open
 TESTS += daemon-lead
@@ -173,6 +177,10 @@ TESTS += daemon-changes
 daemon-changes_SRC    := tests/unit/control/service/daemon/test_changes.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
 daemon-changes_LIBS   := control offload
 daemon-changes_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=clock_gettime,--wrap=eventfd
+TESTS += daemon-changes-standby
+daemon-changes-standby_SRC    := tests/unit/control/service/daemon/test_changes_standby.c tests/unit/control/service/daemon/record.c tests/unit/control/service/daemon/steps.c tests/unit/control/tables/bench.c control/service/daemon/changes.c
+daemon-changes-standby_LIBS   := control offload
+daemon-changes-standby_LDLIBS := -lcmocka -ljansson -lgmp -Wl,--wrap=clock_gettime,--wrap=eventfd
 TESTS += daemon-fabric
 daemon-fabric_SRC    := tests/unit/control/service/daemon/test_fabric.c tests/unit/control/tables/bench.c
 daemon-fabric_LIBS   := daemon control secure offload

@@ -31,6 +31,8 @@ int rig_remove(const char *folder);
 /* Replaces the fabric, before any daemon runs: both hosts are at both switches, so that each can
  * fail. */
 void rig_double(struct daemon_rig *rig);
+/* The same with three hosts, so that switches sum. */
+void rig_triple(struct daemon_rig *rig);
 /* Starts banyand for the rig's switches with its store and with `more` options
  * (NULL-terminated). */
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);

@@ -14,6 +14,8 @@
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/ahead_plans.h"
+#include "control/service/daemon/standby.h"
+#include "control/service/daemon/standby_sets.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/errors.h"
@@ -85,6 +87,8 @@ void by_job_tables_free(struct by_job_tables *tables)
 {
     if (tables == NULL)
         return;
+    for (uint32_t i = 0; i < tables->standby_count; i++)
+        by_job_tables_free(tables->standbys[i]);
     free(tables->lost_links);
     free(tables->need);
     free(tables);
@@ -152,6 +156,47 @@ int by_fabric_lower(const struct by_topology *topology, uint16_t job, const stru
     for (uint32_t i = 0; i < NODES; i++)
         tables->need[i].slots = 3 * tables->window;
     return result(steps.lower_error, "not lowered", problem);
+}
+
+int by_standby_sets_find(struct by_standby_sets *sets, struct by_problem *problem)
+{
+    record("sets for %u as %u\n", sets->job->spec.job, sets->job->tables->gen);
+    sets->part_count = 5;
+    return result(steps.find_error, "something urgent", problem);
+}
+
+int by_standby_sets_make(const struct by_standby_sets *sets, uint32_t left, uint16_t gen,
+                         const struct by_job_tables *last, struct by_job_tables **tables,
+                         struct by_problem *problem)
+{
+    record("set %u of %u after %u, %u left\n", gen, sets->job->spec.job, last->gen, left);
+    *tables = NULL;
+    if (sets->covered_count >= steps.sets)
+        return by_problem_say(problem, steps.sets_error != 0 ? steps.sets_error : BY_ENOENT, "no more sets");
+    *tables = steps_tables(gen);
+    (*tables)->window = 16;
+    return 0;
+}
+
+void by_standby_sets_take(struct by_standby_sets *sets, struct by_job_tables *tables)
+{
+    (void)tables;
+    sets->covered_count++;
+}
+
+void by_standby_sets_free(struct by_standby_sets *sets)
+{
+    (void)sets;
+    record("sets end\n");
+}
+
+void by_standby_tell(struct by_daemon *daemon, const struct by_job *job, bool ends)
+{
+    assert_ptr_equal(daemon, &steps.daemon);
+    record("hosts of %u%s:", job->spec.job, ends ? " forget and get" : " get");
+    for (uint32_t i = 0; i < job->tables->standby_count; i++)
+        record(" %u", job->tables->standbys[i]->gen);
+    record("\n");
 }
 
 uint32_t by_admit_budget(const struct by_topology *topology, const struct by_admit_job *others,

@@ -24,6 +24,8 @@ extern struct steps_rig {
     int image_error; /* of x1 */
     int reserve_error, begin_error, write_error, push_error, settle_error;
     uint32_t fits, budget;
+    uint32_t sets; /* of trees that can be made for standbys */
+    int find_error, sets_error;
     enum by_push_settled settled;
     bool is_settled, may_follow, skips_record;
     bool no_eventfd;   /* there are no more descriptors */

@@ -20,6 +20,7 @@
 #include "control/service/daemon/recovery.h"
 #include "control/service/daemon/reduce.h"
 #include "control/service/daemon/renew.h"
+#include "control/service/daemon/standby.h"
 #include "control/service/daemon/work.h"
 #include "offload/base/errors.h"
 
@@ -52,6 +53,7 @@ TICK(by_groups_tick, "groups")
 TICK(by_notice_tick, "notice")
 TICK(by_jobs_step, "jobs")
 TICK(by_ahead_tick, "ahead")
+TICK(by_standby_tick, "standbys")
 TICK(by_start_tick, "start")
 
 void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *event)
@@ -81,6 +83,15 @@ void by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint1
     (void)daemon;
     snprintf(text, sizeof(text), "rank event %d %u.%u %u %u", type - BY_RECOVER_RANK_CAME, job, rank, gen,
              (unsigned)number);
+    record(text);
+}
+
+void by_standby_moved(struct by_daemon *daemon, uint16_t job, uint16_t gen)
+{
+    char text[60];
+
+    (void)daemon;
+    snprintf(text, sizeof(text), "rank of %u in %u", job, gen);
     record(text);
 }
 
@@ -155,7 +166,7 @@ static void a_tick_goes_through_all_parts_with_recovery_before_requests(void **s
 {
     (void)state;
     gives((struct by_daemon_event){.kind = BY_EVENT_TICK},
-          "http, history, renew, recovery, members, groups, notice, jobs, ahead");
+          "http, history, renew, recovery, members, groups, notice, jobs, ahead, standbys");
     gives((struct by_daemon_event){.kind = BY_EVENT_PUSHED}, "recovery, jobs");
     for (unsigned i = 0; i < 7; i++) {
         static const enum by_daemon_event_kind kinds[] = {

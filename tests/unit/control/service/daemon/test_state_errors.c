@@ -392,7 +392,7 @@ static void what_cannot_be_read_is_an_error(void **state)
     open_store();
     assert_int_equal(begin(&problem), 0);
     assert_int_equal(each_call(read_push, nothing), 2 + 3); /* a number; a row and the end */
-    assert_int_equal(each_call(read_jobs, nothing), 3 + 2 + 3);
+    assert_int_equal(each_call(read_jobs, nothing), 3 + 2 + 3 + 2);
     assert_int_equal(each_call(read_ended, nothing), 2);
     assert_int_equal(each_call(read_image, nothing), 2);
     close_store();
