@@ -11,7 +11,6 @@
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
 #include "control/service/daemon/ahead_plans.h"
-#include "control/service/daemon/standby.h"
 #include "control/service/daemon/standby_sets.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
@@ -589,7 +588,7 @@ void by_change_yield(struct by_change *change)
 }
 
 /* Gives the tables of a job the new standbys, or none. */
-static void adopt_standbys(struct by_daemon *daemon, struct by_change_job *entry)
+static void adopt_standbys(struct by_change_job *entry)
 {
     struct by_job_tables *tables = entry->job->tables;
     uint32_t had = tables->standby_count;
@@ -601,8 +600,8 @@ static void adopt_standbys(struct by_daemon *daemon, struct by_change_job *entry
     entry->standby_count = 0;
     if (!entry->stand)
         entry->job->standby_gen = 0; /* it may get them again */
-    if (had > 0 || tables->standby_count > 0)
-        by_standby_tell(daemon, entry->job, had > 0);
+    entry->job->standby_ends |= had > 0;
+    entry->job->standby_tells |= had > 0 || tables->standby_count > 0;
 }
 
 void by_change_adopt(struct by_daemon *daemon, struct by_change *change)
@@ -615,7 +614,7 @@ void by_change_adopt(struct by_daemon *daemon, struct by_change *change)
             entry->job->tables = entry->tables;
             entry->tables = NULL;
         } else if (!entry->anew && (entry->stand || change->bare)) {
-            adopt_standbys(daemon, entry);
+            adopt_standbys(entry);
         }
     }
     for (uint32_t i = 0; i < daemon->switch_count; i++) {

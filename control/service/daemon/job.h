@@ -88,6 +88,8 @@ struct by_job {
     bool is_seen, is_leaving;
     bool is_used;           /* members.c, each tick: a host is connected */
     uint16_t standby_gen;   /* standby.c: the tables of this generation have the standbys that there are */
+    bool standby_tells;     /* its hosts are to get the standbys that there are, after the end of earlier */
+    bool standby_ends;      /* ones of the same tables */
     uint64_t moved_ms;      /* standby.c: since when it uses a standby; 0: it does not */
     uint64_t moved_hold_ms; /* for how long it does, twice as long each time that it soon moves again */
     uint64_t moved_end_ms;  /* when it got other trees after that */

@@ -42,6 +42,7 @@ daemon_SRC := \
 	control/service/daemon/recover_part.c \
 	control/service/daemon/renew.c \
 	control/service/daemon/standby.c \
+	control/service/daemon/standby_offer.c \
 	control/service/daemon/standby_sets.c \
 	control/service/daemon/start.c \
 	control/service/daemon/say.c \

@@ -116,7 +116,7 @@ uint32_t by_recover_add(struct by_recover *recover, const struct by_recover_job 
 /* Ends the job and notifies its ranks. */
 void by_recover_remove(struct by_recover *recover, uint32_t job);
 void by_recover_event(struct by_recover *recover, const struct by_recover_event *event);
-/* Returns the first of `count` generations that no attempt of the job gets, after all earlier ones. */
+/* Returns the first of `count` generations, after all earlier ones, that no attempt gets. */
 uint16_t by_recover_reserve(struct by_recover *recover, uint32_t job, uint32_t count);
 /* A rank of the job has moved to the standby `gen`, and the others follow. Returns whether this is
  * now the generation of the job; not while an attempt is under way or requested, which supersedes

@@ -17,7 +17,7 @@
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/paths.h"
-#include "control/service/daemon/standby.h"
+#include "control/service/daemon/standby_offer.h"
 #include "offload/base/errors.h"
 
 /* Interval of ticks while recovery is under way (ns). */

@@ -10,9 +10,9 @@
 #include "control/service/daemon/ahead.h"
 #include "control/service/daemon/changes.h"
 #include "control/service/daemon/jobs.h"
-#include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/recovery.h"
+#include "control/service/daemon/standby_offer.h"
 #include "offload/base/errors.h"
 
 /* Standbys are added when no table has changed for so long (ms), so that they delay no series of
@@ -22,59 +22,6 @@
 #define AGAIN 4u
 /* The longest stay (ms). */
 #define STAY_MAX_MS UINT64_C(3600000)
-
-/* ---- hosts ---- */
-
-static void send_standby(struct by_daemon *daemon, const struct by_job *job, uint16_t rank,
-                         const struct by_job_tables *standby)
-{
-    uint32_t trees = job->tables->lowering->tree_count, mask_bytes = (trees + 7) / 8;
-    int64_t node = by_job_node(&job->spec, daemon->topology, rank);
-    struct by_problem problem = {0};
-    uint8_t *image = NULL, *data;
-    size_t size;
-
-    if (node < 0 || by_lowering_image(standby->lowering, (uint32_t)node, &image, &size, &problem) != 0) {
-        by_daemon_say("job %u: no table of standby generation %u for rank %u: %s", job->spec.job,
-                      standby->gen, rank, problem.text);
-        return;
-    }
-    data = by_alloc(mask_bytes + size, 1);
-    for (uint32_t i = 0; i < trees; i++)
-        data[i / 8] = (uint8_t)(data[i / 8] | standby->replaces[i] << i % 8);
-    memcpy(data + mask_bytes, image, size);
-    by_members_send(daemon, job->spec.job, rank,
-                    (struct by_member_frame){.type = BY_MEMBER_STANDBY,
-                                             .gen = standby->gen,
-                                             .base = job->tables->gen,
-                                             .mask_bytes = (uint16_t)mask_bytes,
-                                             .data = data,
-                                             .bytes = (uint32_t)(mask_bytes + size)});
-    free(image);
-    free(data);
-}
-
-void by_standby_offer(struct by_daemon *daemon, const struct by_job *job, uint16_t rank)
-{
-    for (uint32_t i = 0; i < job->tables->standby_count && by_members_stands(daemon, job->spec.job, rank);
-         i++)
-        if (job->tables->standbys[i]->replaces != NULL)
-            send_standby(daemon, job, rank, job->tables->standbys[i]);
-}
-
-void by_standby_tell(struct by_daemon *daemon, const struct by_job *job, bool ends)
-{
-    uint32_t ranks = by_job_rank_count(&job->spec, daemon->topology);
-
-    for (uint32_t k = 0; k < ranks; k++) {
-        if (ends)
-            by_members_send(daemon, job->spec.job, (uint16_t)k,
-                            (struct by_member_frame){.type = BY_MEMBER_STANDBY,
-                                                     .gen = job->tables->gen,
-                                                     .base = job->tables->gen});
-        by_standby_offer(daemon, job, (uint16_t)k);
-    }
-}
 
 /* ---- moves ---- */
 
@@ -123,7 +70,8 @@ void by_standby_moved(struct by_daemon *daemon, uint16_t number, uint16_t gen)
 }
 
 /* A job that uses a standby gets trees of a new plan when it has done so for a while: those parts
- * that its ranks left may work again, or may not. Also ends the stay of a job that has other trees. */
+ * that its ranks left may work again, or may not. Also ends the stay of a job that has other
+ * trees. */
 static void leave(struct by_daemon *daemon, struct by_job *job)
 {
     bool stands = job->tables->first_tree > 0;
@@ -168,6 +116,18 @@ static void report(struct by_daemon *daemon, const struct by_change_job *entry)
                  what, entry->covered_count, entry->part_count, why);
 }
 
+/* Tells hosts what has changed. */
+static void tell_hosts(struct by_daemon *daemon)
+{
+    for (uint32_t i = 0; i < daemon->job_count; i++) {
+        struct by_job *job = daemon->jobs[i];
+
+        if (job->standby_tells && job->tables != NULL)
+            by_standby_tell(daemon, job, job->standby_ends);
+        job->standby_tells = job->standby_ends = false;
+    }
+}
+
 static void end_change(struct by_daemon *daemon, struct by_change *change)
 {
     by_change_free(change);
@@ -178,6 +138,7 @@ static void on_pushed(struct by_daemon *daemon, struct by_change *change)
 {
     if (change->error == 0) {
         by_change_adopt(daemon, change);
+        tell_hosts(daemon);
         for (uint32_t i = 0; i < change->job_count; i++) {
             if (!change->jobs[i].stand)
                 continue;
@@ -267,6 +228,7 @@ void by_standby_tick(struct by_daemon *daemon)
     bool quiet = !daemon->ending && daemon->change == NULL && daemon->start == NULL &&
                  daemon->recover != NULL && by_recover_is_quiet(daemon->recover);
 
+    tell_hosts(daemon);
     for (uint32_t i = 0; i < daemon->job_count && quiet; i++)
         if (daemon->jobs[i]->state == BY_JOB_RUNNING && daemon->jobs[i]->tables != NULL)
             leave(daemon, daemon->jobs[i]);

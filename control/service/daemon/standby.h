@@ -11,14 +11,10 @@
 
 #include "control/service/daemon/daemon.h"
 
-/* Starts a change if jobs lack standbys, and plans jobs again that have used one for long. Called at
- * each heartbeat. */
+/* Starts a change if jobs lack standbys, and plans jobs again that have used one for long. Called
+ * at each heartbeat. */
 void by_standby_tick(struct by_daemon *daemon);
 /* A rank of the job is in this generation. */
 void by_standby_moved(struct by_daemon *daemon, uint16_t job, uint16_t gen);
-/* Sends the standbys of the job's tables to a rank, or to all; first ends earlier ones of the same
- * tables if `ends`. */
-void by_standby_offer(struct by_daemon *daemon, const struct by_job *job, uint16_t rank);
-void by_standby_tell(struct by_daemon *daemon, const struct by_job *job, bool ends);
 
 #endif

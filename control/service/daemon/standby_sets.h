@@ -30,8 +30,8 @@ struct by_standby_sets {
 int by_standby_sets_find(struct by_standby_sets *sets, struct by_problem *problem);
 /*
  * Makes one set, the first of `left` that may still be made: plans, verifies and lowers its trees,
- * with numbers above those of `last`. Returns 0 and *tables, which the caller frees; BY_ENOENT if each
- * part is covered; or an error with `problem`.
+ * with numbers above those of `last`. Returns 0 and *tables, which the caller frees; BY_ENOENT if
+ * each part is covered; or an error with `problem`.
  */
 int by_standby_sets_make(const struct by_standby_sets *sets, uint32_t left, uint16_t gen,
                          const struct by_job_tables *last, struct by_job_tables **tables,

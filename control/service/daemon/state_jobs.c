@@ -125,7 +125,7 @@ static int read_places(sqlite3_stmt *row, int number, const struct by_topology *
     return error;
 }
 
-/* Reads one standby from a row: gen, first_tree, window, lost_links, slot_base, secret, replaces. */
+/* Reads a standby from a row: gen, first_tree, window, lost_links, slot_base, secret, replaces. */
 static int read_standby(struct by_state *state, sqlite3_stmt *row, const struct by_job *job,
                         struct by_job_tables *tables, struct by_problem *problem)
 {

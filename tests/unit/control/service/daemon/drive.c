@@ -21,7 +21,7 @@
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/paths.h"
-#include "control/service/daemon/standby.h"
+#include "control/service/daemon/standby_offer.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/record.h"
 #include "tests/unit/control/tables/bench.h"

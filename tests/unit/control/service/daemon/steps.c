@@ -14,7 +14,6 @@
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/ahead_plans.h"
-#include "control/service/daemon/standby.h"
 #include "control/service/daemon/standby_sets.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
@@ -188,15 +187,6 @@ void by_standby_sets_free(struct by_standby_sets *sets)
 {
     (void)sets;
     record("sets end\n");
-}
-
-void by_standby_tell(struct by_daemon *daemon, const struct by_job *job, bool ends)
-{
-    assert_ptr_equal(daemon, &steps.daemon);
-    record("hosts of %u%s:", job->spec.job, ends ? " forget and get" : " get");
-    for (uint32_t i = 0; i < job->tables->standby_count; i++)
-        record(" %u", job->tables->standbys[i]->gen);
-    record("\n");
 }
 
 uint32_t by_admit_budget(const struct by_topology *topology, const struct by_admit_job *others,

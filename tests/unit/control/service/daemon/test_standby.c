@@ -26,14 +26,14 @@ static struct daemon_rig rig;
 static char members[100];
 
 /* A host's connection. */
-struct host {
+struct standby_host {
     int fd;
     uint16_t job, rank;
     uint8_t bytes[BUFFER_BYTES];
     size_t used, taken;
 };
 
-static void give(struct host *host, struct by_member_frame frame)
+static void give(struct standby_host *host, struct by_member_frame frame)
 {
     uint8_t fixed[BY_MEMBER_FIXED_MAX];
     size_t size;
@@ -48,7 +48,7 @@ static void give(struct host *host, struct by_member_frame frame)
 }
 
 /* Returns the next frame. */
-static struct by_member_frame next(struct host *host)
+static struct by_member_frame next(struct standby_host *host)
 {
     struct by_member_frame frame;
     size_t size;
@@ -67,10 +67,10 @@ static struct by_member_frame next(struct host *host)
 }
 
 /* Connects the host of a rank, whose tables are of this generation. */
-static struct host *enter(uint16_t rank, uint16_t gen, bool stands)
+static struct standby_host *enter(uint16_t rank, uint16_t gen, bool stands)
 {
     static const char *const names[] = {"h0", "h1", "h2"};
-    struct host *host = calloc(1, sizeof(*host));
+    struct standby_host *host = calloc(1, sizeof(*host));
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     struct timeval patience = {.tv_sec = 10};
 
@@ -90,14 +90,14 @@ static struct host *enter(uint16_t rank, uint16_t gen, bool stands)
     return host;
 }
 
-static void leave(struct host *host)
+static void leave(struct standby_host *host)
 {
     close(host->fd);
     free(host);
 }
 
 /* Requires that no frame comes for a while. */
-static void gets_nothing(struct host *host)
+static void gets_nothing(struct standby_host *host)
 {
     struct timeval now = {.tv_usec = 200000};
     uint8_t byte;
@@ -109,7 +109,7 @@ static void gets_nothing(struct host *host)
 
 /* Requires that the next frame is a standby of `base`, whose table is right. Returns its
  * generation. */
-static uint16_t gets_standby(struct host *host, uint16_t base)
+static uint16_t gets_standby(struct standby_host *host, uint16_t base)
 {
     struct by_member_frame frame = next(host);
     struct by_image_fault fault = {0};
@@ -181,7 +181,7 @@ static int tear_down(void **state)
 }
 
 /* Enters all ranks; returns the generation in which they begin. */
-static uint16_t enter_all(struct host *host[3], bool stands)
+static uint16_t enter_all(struct standby_host *host[3], bool stands)
 {
     uint16_t gen = 0;
 
@@ -197,7 +197,7 @@ static uint16_t enter_all(struct host *host[3], bool stands)
     return gen;
 }
 
-static void leave_all(struct host *host[3])
+static void leave_all(struct standby_host *host[3])
 {
     for (uint16_t i = 0; i < 3; i++)
         leave(host[i]);
@@ -206,7 +206,7 @@ static void leave_all(struct host *host[3])
 static void hosts_that_accept_standbys_get_their_tables(void **state)
 {
     struct rig_daemon daemon = start("4", NULL);
-    struct host *host[3], *again;
+    struct standby_host *host[3], *again;
     uint16_t gens[3];
 
     (void)state;
@@ -231,7 +231,7 @@ static void hosts_that_accept_standbys_get_their_tables(void **state)
 static void other_hosts_get_none(void **state)
 {
     struct rig_daemon daemon = start("1", NULL);
-    struct host *host[3];
+    struct standby_host *host[3];
 
     (void)state;
     rig_await(&daemon, "job 1 runs");
@@ -246,7 +246,7 @@ static void other_hosts_get_none(void **state)
 static void without_the_option_there_are_none(void **state)
 {
     struct rig_daemon daemon = start("0", NULL);
-    struct host *host[3];
+    struct standby_host *host[3];
     uint16_t gen;
 
     (void)state;
@@ -265,7 +265,7 @@ static void without_the_option_there_are_none(void **state)
 static void ranks_that_have_moved_go_on_with_their_standby_and_get_others(void **state)
 {
     struct rig_daemon daemon = start("2", "--keyed");
-    struct host *host[3];
+    struct standby_host *host[3];
     uint16_t base, moved = 0, later = 0;
 
     (void)state;
@@ -299,7 +299,7 @@ static void a_move_while_banyand_was_away_is_learnt_from_hosts(void **state)
 {
     struct rig_daemon daemon = start("2", NULL);
     uint16_t base, moved = 0;
-    struct host *host[3];
+    struct standby_host *host[3];
 
     (void)state;
     rig_await(&daemon, "job 1 runs");
@@ -328,7 +328,7 @@ static void a_rank_that_does_not_follow_makes_banyand_plan(void **state)
 {
     struct rig_daemon daemon = start("1", NULL);
     struct by_member_frame frame;
-    struct host *host[3];
+    struct standby_host *host[3];
     uint16_t base, moved = 0;
 
     (void)state;
