@@ -35,7 +35,7 @@ lab-groups_SRC     := tests/lab/groups.c
 lab-groups_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib'
 $(B)/tools/lab-groups: $(LIBBANYAN_SO)
 
-.PHONY: survive leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-slurm lab-etcd etcd-deps lab-metal lab-boards
+.PHONY: survive soak leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-slurm lab-etcd etcd-deps lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -88,8 +88,12 @@ lab-etcd: etcd-deps build-all build-tools $(B)/tests/daemon-etcd ## several bany
 train: torch ## as root: train two models over banyan and over Gloo, check that the losses agree to the bit, kill a spine, and draw build/training.svg (6 minutes); STEPS=
 	$(Q)$(PYTHON) -W ignore host-driver/examples/train/show.py $(B) -o $(O)/training.svg --steps $(or $(STEPS),24)
 
-survive: build-all ## as root: inject N= random faults (default 200) during collectives, with banyand; SEED= replays a run (15 minutes)
-	$(Q)N=$(or $(N),200) SEED=$(SEED) tests/lab/lab-survive.sh $(B)
+survive: build-all ## as root: inject N= random faults (default 200) during collectives, with banyand, or with three over etcd (STORE=etcd); SEED= replays a run (15 minutes)
+	$(Q)[ "$(STORE)" != etcd ] || tests/deps.sh etcd
+	$(Q)N=$(or $(N),200) SEED=$(SEED) STORE=$(STORE) tests/lab/lab-survive.sh $(B)
+
+soak: build-all ## as root: create and end jobs at random for MINUTES= (default 60) while the fabric fails and is repaired; checks that memory, files and slots stay flat, and draws build/soak.svg
+	$(Q)MINUTES=$(or $(MINUTES),60) PERIOD=60 SEED=$(SEED) SOAK=$(O)/soak.svg tests/lab/lab-soak.sh $(B)
 
 leaks: build-all build-tools ## as root: create and free 1,000 communicators of each rank under valgrind; checks memory, files, slots of the switch (minutes)
 	$(Q)ROUNDS=1000 tests/lab/all.sh $(B) lab-leaks
