@@ -94,7 +94,7 @@ by_hand() {
         pids+=($!)
     done
     for rank in "${pids[@]}"; do wait "$rank" || status=1; done
-    [ $status -eq 0 ] && grep -q 'rank 2 of 3 over tcp: average 1.0, seed 42' "$dir/hand.2"
+    [ $status -eq 0 ] && grep -q 'rank 2 of 3 over host: average 1.0, seed 42' "$dir/hand.2"
 }
 check "Python between hosts, started by hand" by_hand
 exchanges() { # PORT COMMAND...
@@ -116,7 +116,7 @@ check "and run between hosts" exchanges 29521 "$dir/exchanges-fortran"
 by_mpirun() {
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 BANYAN_OFFLOAD=off timeout 60 \
         mpirun.openmpi --oversubscribe -n 3 $python $source/python/examples/average.py >"$dir/mpi.out" 2>&1 </dev/null &&
-        [ "$(grep -o 'of 3 over tcp: average 1.0, seed 42' "$dir/mpi.out" | wc -l)" -eq 3 ]
+        [ "$(grep -o 'of 3 over host: average 1.0, seed 42' "$dir/mpi.out" | wc -l)" -eq 3 ]
 }
 check "Python between hosts, started by mpirun" by_mpirun
 refused "a rank that does not come is named by the exception" 1 \

@@ -233,7 +233,7 @@ class Communicator(Exchanges):
 
     @property
     def transport(self):
-        """Name of the transport: "afxdp", "udp", "shm", "memory" or "tcp"."""
+        """Name of the transport: "afxdp", "udp", "shm", "memory", "host" or "tcp"."""
         return self._lib.comm_transport(self._alive()).decode()
 
     @property
