@@ -272,7 +272,8 @@ static uint32_t send(struct by_local *local)
         if (is_alone(local, &call->slices))
             by_slices_direct(&call->slices, index, &flight->call);
         error = local->config.net.post(local->config.net.context, &flight->call, &flight->id);
-        if (error == BY_EAGAIN)
+        /* trees that have failed: collect() has the reason, from a slice that is on its way */
+        if (error == BY_EAGAIN || (error == BY_ESTATE && local->done.slice < local->sum.slice))
             break;
         if (error != 0) {
             char text[BY_MATES_TEXT];
