@@ -45,6 +45,7 @@ host-driver_SRC := \
 	host-driver/image_file.c \
 	host-driver/isa.c \
 	host-driver/line.c \
+	host-driver/local/calls.c \
 	host-driver/local/local.c \
 	host-driver/local/mates.c \
 	host-driver/local/seats.c \

@@ -98,6 +98,9 @@ struct by_bootstrap_place {
     uint8_t bits[BY_PLACE_MAX]; /* prefix length of its network */
 };
 
+/* Sets a hash of the running system and its network namespace. Returns whether both are known; if
+ * not, the hash covers the rest. */
+bool by_place_machine(uint64_t *machine);
 /* Fills in this host's addresses, of links that are up; may be none. */
 void by_place_here(struct by_bootstrap_place *place, uint16_t port);
 void by_place_write(const struct by_bootstrap_place *place, char text[BY_PLACE_TEXT]);

@@ -17,11 +17,11 @@
 
 _Static_assert(2 * BYTES_MAX < BY_PLACE_TEXT, "a place fits its text");
 
-/* Returns a hash of the running system and its network namespace. */
-static uint64_t machine_here(void)
+bool by_place_machine(uint64_t *machine)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    bool known = file != NULL;
     struct stat space = {0};
     int c;
 
@@ -31,7 +31,10 @@ static uint64_t machine_here(void)
         fclose(file);
     if (stat("/proc/self/ns/net", &space) == 0)
         hash = (hash ^ space.st_ino) * UINT64_C(0x100000001b3);
-    return hash;
+    else
+        known = false;
+    *machine = hash;
+    return known;
 }
 
 /* Adds the addresses of interfaces that are up, and running or not. */
@@ -55,7 +58,8 @@ void by_place_here(struct by_bootstrap_place *place, uint16_t port)
 {
     struct ifaddrs *all = NULL;
 
-    *place = (struct by_bootstrap_place){.machine = machine_here(), .port = port};
+    *place = (struct by_bootstrap_place){.port = port};
+    by_place_machine(&place->machine);
     if (getifaddrs(&all) != 0)
         return;
     add_addresses(place, all, true);

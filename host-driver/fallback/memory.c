@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <sys/random.h>
 #include <sys/types.h>
+#include <unistd.h>
 
+#include "host-driver/bootstrap/bootstrap.h"
 #include "host-driver/clock.h"
 #include "host-driver/fallback/mesh.h"
 #include "host-driver/fallback/peers.h"
@@ -12,15 +14,18 @@
 #include "host-driver/local/single.h"
 #include "offload/base/errors.h"
 
-/* Where a rank runs (by_single_place), and for rank 0 the key of the memory. */
+/* Where a rank runs, and for rank 0 the key of the memory. */
 struct memory_place {
-    uint64_t where, key;
+    uint64_t machine; /* by_place_machine */
+    uint64_t user;
+    uint64_t key;
+    uint64_t wanted; /* 0: it shares no memory, or its machine is unknown */
 };
 
 int by_memory_meet(struct by_peers *peers, bool wanted, uint64_t deadline_ns, uint64_t stall_ns,
                    struct by_single **single)
 {
-    struct memory_place mine = {.where = wanted ? by_single_place() : 0}, all[BY_SINGLE_RANKS_MAX];
+    struct memory_place mine = {.user = geteuid()}, all[BY_SINGLE_RANKS_MAX];
     struct by_mates mates;
     bool together = true;
     int error;
@@ -29,13 +34,15 @@ int by_memory_meet(struct by_peers *peers, bool wanted, uint64_t deadline_ns, ui
     if (peers->rank_count < 2 || peers->rank_count > BY_SINGLE_RANKS_MAX)
         return 0;
     by_mates_init(&mates);
-    /* rank 0 listens before the others learn the key */
+    mine.wanted = by_place_machine(&mine.machine) && wanted;
+    /* rank 0 listens before the others have the key */
     if (peers->rank == 0 && (getrandom(&mine.key, sizeof(mine.key), 0) != (ssize_t)sizeof(mine.key) ||
                              by_mates_listen(&mates, mine.key) != 0))
-        mine.where = 0;
+        mine.wanted = 0;
     error = by_peers_gather(peers, &mine, all, sizeof(mine), deadline_ns);
     for (uint32_t rank = 0; error == 0 && rank < peers->rank_count; rank++)
-        together = together && all[rank].where != 0 && all[rank].where == all[0].where;
+        together = together && all[rank].wanted != 0 && all[rank].machine == all[0].machine &&
+                   all[rank].user == all[0].user;
     if (error != 0 || !together) {
         by_mates_close(&mates);
         return error;

@@ -14,9 +14,9 @@ struct by_mesh_fault;
 struct by_peers;
 struct by_single;
 
-/* Connects the ranks through memory if all run on one host, and all want it. All ranks call this.
- * *single is NULL if they do not share memory. Blocks until `deadline_ns`, and `stall_ns` more for
- * the end. 0, or an error with its text. */
+/* Connects the ranks through memory if `wanted` is set at all, and all run on one host as one user
+ * in one network namespace. All ranks call this. *single is NULL if they do not share memory.
+ * Blocks until `deadline_ns`, and `stall_ns` more for the end. 0, or an error with its text. */
 int by_memory_meet(struct by_peers *peers, bool wanted, uint64_t deadline_ns, uint64_t stall_ns,
                    struct by_single **single);
 /* Reads the notices of failures. Sets `fault` if there is one, or if a rank without which calls

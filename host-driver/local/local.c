@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host-driver/error.h"
-#include "host-driver/local/slices.h"
+#include "host-driver/local/calls.h"
 #include "host-driver/local/sum.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
@@ -14,21 +14,6 @@
 
 #define HEAR_NS 10000000u /* interval between looks at the sockets while nothing sleeps */
 #define NAMED   3u        /* ranks that a text names */
-
-enum local_state { LOCAL_FREE, LOCAL_RUNNING, LOCAL_ENDED };
-
-struct local_call {
-    enum local_state state;
-    int result;
-    uint64_t first; /* number of its first slice, counted over all calls */
-    struct by_slices slices;
-};
-
-/* The next slice of a stage, and its call. */
-struct local_cursor {
-    uint64_t slice;
-    uint32_t call;
-};
 
 /* Leader: a slice between the hosts. */
 struct local_flight {
@@ -40,11 +25,9 @@ struct by_local {
     struct by_seats seats;
     struct by_mates mates;
     struct by_local_config config;
-    struct local_call call[BY_CALLS_MAX];
-    uint32_t posted; /* calls */
-    uint64_t end;    /* slices of all posted calls */
-    struct local_cursor pack, take;
-    struct local_cursor sum, done; /* leader only */
+    struct by_sliced_calls calls;
+    struct by_slice_cursor pack, take;
+    struct by_slice_cursor sum, done; /* leader only */
     struct local_flight flight[BY_MATES_SLOTS];
     uint64_t *offsets;   /* leader: of the calls in flight, host_count + 1 for each */
     const void **inputs; /* leader */
@@ -54,31 +37,6 @@ struct by_local {
     int error;
     char text[BY_MATES_TEXT];
 };
-
-/* ---- calls and their slices */
-
-static struct local_call *call_at(struct by_local *local, uint32_t number)
-{
-    return &local->call[number % BY_CALLS_MAX];
-}
-
-/* Returns the call of a stage's next slice. */
-static struct local_call *call_of(struct by_local *local, const struct local_cursor *cursor)
-{
-    return call_at(local, cursor->call);
-}
-
-static uint64_t index_of(struct by_local *local, const struct local_cursor *cursor)
-{
-    return cursor->slice - call_of(local, cursor)->first;
-}
-
-static void advance(struct by_local *local, struct local_cursor *cursor)
-{
-    if (index_of(local, cursor) + 1 == call_of(local, cursor)->slices.count)
-        cursor->call++;
-    cursor->slice++;
-}
 
 static struct by_mates_rank *own(struct by_local *local)
 {
@@ -100,11 +58,7 @@ static void end_all(struct by_local *local, int error, const char *text)
     snprintf(local->text, sizeof(local->text), "%s", text);
     if (local->mates.index == 0)
         local->config.net.abort(local->config.net.context);
-    for (uint32_t i = 0; i < BY_CALLS_MAX; i++)
-        if (local->call[i].state == LOCAL_RUNNING) {
-            local->call[i].state = LOCAL_ENDED;
-            local->call[i].result = error;
-        }
+    by_sliced_end(&local->calls, error);
 }
 
 /* Ends all calls on all ranks of the host, unless another rank has done so first. */
@@ -122,21 +76,6 @@ void by_local_abort(struct by_local *local, int error, const char *text)
 
 /* ---- stages of every rank */
 
-static void describe(const struct local_call *call, uint32_t number, struct by_mates_slice *slice)
-{
-    const struct by_call *of = &call->slices.call;
-    bool reduces = by_collective_reduces(of->collective);
-
-    *slice = (struct by_mates_slice){.call = number,
-                                     .whole = of->whole,
-                                     .count = of->count,
-                                     .root = by_collective_is_rooted(of->collective) ? of->root : 0,
-                                     .collective = of->collective,
-                                     .op = reduces ? of->op : (uint8_t)BY_OP_BOR,
-                                     .dtype = of->dtype,
-                                     .mode = reduces ? of->mode : (uint8_t)BY_MODE_FAST};
-}
-
 /* Gives this rank's input of the next slices, as far as their slots are free. */
 static uint32_t pack(struct by_local *local)
 {
@@ -144,19 +83,19 @@ static uint32_t pack(struct by_local *local)
     uint64_t freed = atomic_load(&mates->head->freed);
     uint32_t moved = 0;
 
-    for (; local->pack.slice < local->end && local->pack.slice < freed + BY_MATES_SLOTS; moved++) {
-        struct local_call *call = call_of(local, &local->pack);
-        uint64_t slice = local->pack.slice, index = index_of(local, &local->pack);
-        bool reduces = by_collective_reduces(call->slices.call.collective);
+    for (; local->pack.slice < local->calls.end && local->pack.slice < freed + BY_MATES_SLOTS; moved++) {
+        const struct by_slices *slices = by_sliced_at(&local->calls, &local->pack);
+        uint64_t slice = local->pack.slice, index = by_sliced_index(&local->calls, &local->pack);
+        bool reduces = by_collective_reduces(slices->call.collective);
 
         /* the leader reads its own input where it is */
-        if (!is_alone(local, &call->slices) &&
-            !(reduces && mates->index == 0 && by_slices_input(&call->slices, index) != NULL))
-            by_slices_pack(&call->slices, index,
+        if (!is_alone(local, slices) &&
+            !(reduces && mates->index == 0 && by_slices_input(slices, index) != NULL))
+            by_slices_pack(slices, index,
                            reduces ? by_mates_input(mates, mates->index, slice)
                                    : by_mates_result(mates, slice));
-        describe(call, local->pack.call, &own(local)->slice[slice % BY_MATES_SLOTS]);
-        advance(local, &local->pack);
+        by_sliced_describe(&local->calls, &local->pack, &own(local)->slice[slice % BY_MATES_SLOTS]);
+        by_sliced_next(&local->calls, &local->pack);
         atomic_store(&own(local)->packed, local->pack.slice);
         if (mates->index != 0)
             by_mates_wake(mates, 0);
@@ -171,17 +110,13 @@ static uint32_t take(struct by_local *local)
     uint64_t done = atomic_load(&mates->head->done);
     uint32_t moved = 0;
 
-    for (; local->take.slice < done && local->take.slice < local->end; moved++) {
-        struct local_call *call = call_of(local, &local->take);
-        uint64_t slice = local->take.slice, index = index_of(local, &local->take);
+    for (; local->take.slice < done && local->take.slice < local->calls.end; moved++) {
+        const struct by_slices *slices = by_sliced_at(&local->calls, &local->take);
 
-        if (!is_alone(local, &call->slices))
-            by_slices_unpack(&call->slices, index, by_mates_result(mates, slice));
-        if (index + 1 == call->slices.count) {
-            call->state = LOCAL_ENDED;
-            call->result = 0;
-        }
-        advance(local, &local->take);
+        if (!is_alone(local, slices))
+            by_slices_unpack(slices, by_sliced_index(&local->calls, &local->take),
+                             by_mates_result(mates, local->take.slice));
+        by_sliced_take(&local->calls, &local->take);
         atomic_store(&own(local)->taken, local->take.slice);
     }
     /* the leader waits for free slots */
@@ -258,19 +193,19 @@ static uint32_t send(struct by_local *local)
     uint32_t moved = 0;
 
     while (local->sum.slice < local->pack.slice && is_packed(local, local->sum.slice)) {
-        struct local_call *call = call_of(local, &local->sum);
-        uint64_t slice = local->sum.slice, index = index_of(local, &local->sum);
+        const struct by_slices *slices = by_sliced_at(&local->calls, &local->sum);
+        uint64_t slice = local->sum.slice, index = by_sliced_index(&local->calls, &local->sum);
         struct local_flight *flight = &local->flight[slice % BY_MATES_SLOTS];
         int error;
 
         if (!agrees(local, slice))
             return 0;
-        if (by_collective_reduces(call->slices.call.collective) && !is_alone(local, &call->slices))
-            sum_up(local, &call->slices, slice, index);
-        by_slices_outer(&call->slices, index, by_mates_result(&local->mates, slice), &flight->call,
+        if (by_collective_reduces(slices->call.collective) && !is_alone(local, slices))
+            sum_up(local, slices, slice, index);
+        by_slices_outer(slices, index, by_mates_result(&local->mates, slice), &flight->call,
                         local->offsets + slice % BY_MATES_SLOTS * (local->seats.host_count + 1));
-        if (is_alone(local, &call->slices))
-            by_slices_direct(&call->slices, index, &flight->call);
+        if (is_alone(local, slices))
+            by_slices_direct(slices, index, &flight->call);
         error = local->config.net.post(local->config.net.context, &flight->call, &flight->id);
         /* trees that have failed: collect() has the reason, from a slice that is on its way */
         if (error == BY_EAGAIN || (error == BY_ESTATE && local->done.slice < local->sum.slice))
@@ -283,7 +218,7 @@ static uint32_t send(struct by_local *local)
             fail(local, error, local->seats.rank, text);
             return 0;
         }
-        advance(local, &local->sum);
+        by_sliced_next(&local->calls, &local->sum);
         moved++;
     }
     return moved;
@@ -307,7 +242,7 @@ static uint32_t collect(struct by_local *local)
             fail(local, result, local->seats.rank, text);
             return 0;
         }
-        advance(local, &local->done);
+        by_sliced_next(&local->calls, &local->done);
         moved++;
         atomic_store(&head->done, local->done.slice);
         for (uint32_t index = 1; index < local->mates.count; index++)
@@ -379,18 +314,18 @@ static void say_gone(struct by_local *local, uint32_t index)
 
 static void say_late(struct by_local *local, uint64_t slice)
 {
-    const struct local_call *call = call_of(local, &local->take);
+    uint8_t collective = by_sliced_at(&local->calls, &local->take)->call.collective;
     char text[BY_MATES_TEXT] = "";
     uint32_t first = 0;
 
     if (missing(local, slice, text, sizeof(text), &first) == 0)
         by_append(text, sizeof(text),
                   "rank %u, which leads %s, has made no progress with %s for %g s; does its process run?",
-                  local->mates.head->rank[0].rank, local->config.host,
-                  by_collective_name(call->slices.call.collective), 2 * (double)local->config.stall_ns / 1e9);
+                  local->mates.head->rank[0].rank, local->config.host, by_collective_name(collective),
+                  2 * (double)local->config.stall_ns / 1e9);
     else
         by_append(text, sizeof(text), " on %s %s not contributed to %s for %g s; does its process still run?",
-                  local->config.host, "has", by_collective_name(call->slices.call.collective),
+                  local->config.host, "has", by_collective_name(collective),
                   (double)local->config.stall_ns / 1e9);
     tell(local, first, BY_FATE_SILENT);
     fail(local, BY_ETIMEDOUT, local->mates.head->rank[first].rank, text);
@@ -403,7 +338,7 @@ static void watch(struct by_local *local, uint64_t now_ns)
     const struct by_mates *mates = &local->mates;
     uint64_t waited_ns = now_ns - local->moved_ns, stall_ns = local->config.stall_ns;
 
-    if (local->take.slice == local->end)
+    if (local->take.slice == local->calls.end)
         return;
     if (mates->index != 0) {
         if (mates->gone[0] && local->take.slice >= atomic_load(&mates->head->done))
@@ -414,7 +349,7 @@ static void watch(struct by_local *local, uint64_t now_ns)
         return;
     }
     for (uint32_t index = 1; index < mates->count; index++)
-        if (mates->gone[index] && atomic_load(&mates->head->rank[index].packed) < local->end) {
+        if (mates->gone[index] && atomic_load(&mates->head->rank[index].packed) < local->calls.end) {
             say_gone(local, index);
             return;
         }
@@ -481,31 +416,20 @@ bool by_local_refuses(const struct by_call *call)
 
 int by_local_post(struct by_local *local, const struct by_call *call, uint32_t *id)
 {
-    struct local_call *next = call_at(local, local->posted);
+    int error;
 
     if (local->error != 0)
         return BY_ESTATE;
     if (by_local_refuses(call))
         return BY_EUNSUPPORTED;
-    if (next->state != LOCAL_FREE)
-        return BY_EAGAIN;
-    next->state = LOCAL_RUNNING;
-    next->first = local->end;
-    by_slices_cut(&next->slices, call, &local->seats, local->mates.head->slot_bytes);
-    local->end += next->slices.count;
-    local->fresh = true;
-    *id = local->posted++;
-    return 0;
+    error = by_sliced_post(&local->calls, call, &local->seats, local->mates.head->slot_bytes, id);
+    local->fresh |= error == 0;
+    return error;
 }
 
 int by_local_test(struct by_local *local, uint32_t id)
 {
-    struct local_call *call = call_at(local, id);
-
-    if (call->state == LOCAL_RUNNING)
-        return BY_EAGAIN;
-    call->state = LOCAL_FREE;
-    return call->result;
+    return by_sliced_test(&local->calls, id);
 }
 
 const char *by_local_text(const struct by_local *local)
@@ -565,7 +489,7 @@ uint32_t by_local_step(struct by_local *local, uint64_t now_ns)
 
 uint64_t by_local_deadline(const struct by_local *local)
 {
-    if (local->error != 0 || local->take.slice == local->end)
+    if (local->error != 0 || local->take.slice == local->calls.end)
         return UINT64_MAX;
     return local->moved_ns + local->config.stall_ns;
 }

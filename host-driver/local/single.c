@@ -2,19 +2,17 @@
 #include "host-driver/local/single.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "host-driver/error.h"
+#include "host-driver/local/calls.h"
 #include "host-driver/local/mates.h"
-#include "host-driver/local/slices.h"
 #include "host-driver/local/sum.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
@@ -29,57 +27,21 @@
 /* Parts of a slice begin at multiples of this, so that ranks write different cache lines. */
 #define LINE_BYTES 64u
 
-enum single_state { SINGLE_FREE, SINGLE_RUNNING, SINGLE_ENDED };
-
-struct single_call {
-    enum single_state state;
-    int result;
-    uint64_t first; /* number of its first slice, counted over all calls */
-    struct by_slices slices;
-};
-
-/* The next slice of a stage, and its call. */
-struct single_cursor {
-    uint64_t slice;
-    uint32_t call;
-};
-
 struct by_single {
     struct by_seats seats;
     struct by_mates mates;
     uint64_t key;
     int bell; /* a datagram wakes this rank */
     int error;
-    struct single_call call[BY_CALLS_MAX];
-    uint32_t posted; /* calls */
-    uint64_t end;    /* slices of all posted calls */
-    struct single_cursor pack, sum, take;
-    uint64_t freed; /* slices whose slot all ranks have left, as far as this rank has looked */
+    struct by_sliced_calls calls;
+    struct by_slice_cursor pack, sum, take;
+    uint64_t freed; /* slices whose slot all ranks have left, as of this rank's last look */
     bool dozing;    /* it has slept, or may have */
     uint64_t seen;
     const void *inputs[BY_SINGLE_RANKS_MAX];
 };
 
 /* ---- opening */
-
-uint64_t by_single_place(void)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    char boot[64] = "";
-    struct stat space;
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, boot, sizeof(boot)) : -1;
-
-    if (fd >= 0)
-        close(fd);
-    if (bytes <= 0 || stat("/proc/self/ns/net", &space) != 0)
-        return 0;
-    for (ssize_t i = 0; i < bytes; i++)
-        hash = (hash ^ (uint8_t)boot[i]) * UINT64_C(0x100000001b3);
-    hash = (hash ^ (uint64_t)space.st_ino) * UINT64_C(0x100000001b3);
-    hash = (hash ^ (uint64_t)geteuid()) * UINT64_C(0x100000001b3);
-    return hash != 0 ? hash : 1;
-}
 
 /* The abstract address of a rank's bell. */
 static socklen_t bell_of(const struct by_single *single, uint32_t rank, struct sockaddr_un *address)
@@ -120,7 +82,7 @@ int by_single_open(struct by_single **out, struct by_mates *mates, uint64_t key,
     single->bell = -1;
     error = by_seats_make(&single->seats, host_of, rank_count, 1, rank);
     if (error == 0)
-        error = open_bell(single); /* before the others learn that this rank has joined */
+        error = open_bell(single); /* before it joins: the others may then ring it */
     if (error == 0)
         error = rank == 0 ? by_mates_admit(&single->mates, &single->seats, key, "", 1, deadline_ns)
                           : by_mates_join(&single->mates, &single->seats, key, deadline_ns);
@@ -144,23 +106,6 @@ void by_single_close(struct by_single *single)
 }
 
 /* ---- calls and their slices */
-
-static struct single_call *call_of(struct by_single *single, const struct single_cursor *cursor)
-{
-    return &single->call[cursor->call % BY_CALLS_MAX];
-}
-
-static uint64_t index_of(struct by_single *single, const struct single_cursor *cursor)
-{
-    return cursor->slice - call_of(single, cursor)->first;
-}
-
-static void advance(struct by_single *single, struct single_cursor *cursor)
-{
-    if (index_of(single, cursor) + 1 == call_of(single, cursor)->slices.count)
-        cursor->call++;
-    cursor->slice++;
-}
 
 static struct by_mates_rank *rank_at(const struct by_single *single, uint32_t rank)
 {
@@ -210,64 +155,30 @@ bool by_single_serves(const struct by_call *call)
 
 int by_single_post(struct by_single *single, const struct by_call *call, uint32_t *id)
 {
-    struct single_call *next = &single->call[single->posted % BY_CALLS_MAX];
-    uint32_t slice_bytes = single->mates.head->slot_bytes;
+    uint32_t slot_bytes = single->mates.head->slot_bytes;
 
-    if (single->error != 0)
-        return BY_ESTATE;
-    if (next->state != SINGLE_FREE)
-        return BY_EAGAIN;
-    if (slice_bytes > SLICE_BYTES)
-        slice_bytes = SLICE_BYTES;
-    next->state = SINGLE_RUNNING;
-    next->first = single->end;
-    by_slices_cut(&next->slices, call, &single->seats, slice_bytes);
-    single->end += next->slices.count;
-    *id = single->posted++;
-    return 0;
+    return single->error != 0 ? BY_ESTATE
+                              : by_sliced_post(&single->calls, call, &single->seats,
+                                               slot_bytes < SLICE_BYTES ? slot_bytes : SLICE_BYTES, id);
 }
 
 int by_single_test(struct by_single *single, uint32_t id)
 {
-    struct single_call *call = &single->call[id % BY_CALLS_MAX];
-
-    if (call->state == SINGLE_RUNNING)
-        return BY_EAGAIN;
-    call->state = SINGLE_FREE;
-    return call->result;
+    return by_sliced_test(&single->calls, id);
 }
 
 void by_single_end(struct by_single *single, int error)
 {
     single->error = error;
-    for (uint32_t i = 0; i < BY_CALLS_MAX; i++)
-        if (single->call[i].state == SINGLE_RUNNING) {
-            single->call[i].state = SINGLE_ENDED;
-            single->call[i].result = error;
-        }
+    by_sliced_end(&single->calls, error);
 }
 
 bool by_single_is_busy(const struct by_single *single)
 {
-    return single->error == 0 && single->take.slice < single->end;
+    return single->error == 0 && single->take.slice < single->calls.end;
 }
 
 /* ---- stages */
-
-static void describe(const struct single_call *call, uint32_t number, struct by_mates_slice *slice)
-{
-    const struct by_call *of = &call->slices.call;
-    bool reduces = by_collective_reduces(of->collective);
-
-    *slice = (struct by_mates_slice){.call = number,
-                                     .whole = of->whole,
-                                     .count = of->count,
-                                     .root = by_collective_is_rooted(of->collective) ? of->root : 0,
-                                     .collective = of->collective,
-                                     .op = reduces ? of->op : (uint8_t)BY_OP_BOR,
-                                     .dtype = of->dtype,
-                                     .mode = reduces ? of->mode : (uint8_t)BY_MODE_FAST};
-}
 
 /* Copies this rank's input of a slice to where other ranks read it. */
 static void give(const struct by_single *single, const struct by_slices *slices, uint64_t index,
@@ -310,13 +221,13 @@ static uint32_t pack(struct by_single *single)
 {
     uint32_t moved = 0;
 
-    for (; single->pack.slice < single->end && has_room(single); moved++) {
-        struct single_call *call = call_of(single, &single->pack);
+    for (; single->pack.slice < single->calls.end && has_room(single); moved++) {
         uint64_t slice = single->pack.slice;
 
-        give(single, &call->slices, index_of(single, &single->pack), slice);
-        describe(call, single->pack.call, &own(single)->slice[slice % BY_MATES_SLOTS]);
-        advance(single, &single->pack);
+        give(single, by_sliced_at(&single->calls, &single->pack),
+             by_sliced_index(&single->calls, &single->pack), slice);
+        by_sliced_describe(&single->calls, &single->pack, &own(single)->slice[slice % BY_MATES_SLOTS]);
+        by_sliced_next(&single->calls, &single->pack);
         atomic_store(&own(single)->packed, single->pack.slice);
     }
     return moved;
@@ -335,10 +246,10 @@ static bool needs(const struct by_single *single, const struct by_slices *slices
 }
 
 /* Finds the first rank, from `from` on, whose input of the next slice is missing. */
-static uint32_t first_missing(struct by_single *single, uint32_t from)
+static uint32_t first_missing(const struct by_single *single, uint32_t from)
 {
-    const struct by_slices *slices = &call_of(single, &single->sum)->slices;
-    uint64_t index = index_of(single, &single->sum);
+    const struct by_slices *slices = by_sliced_at(&single->calls, &single->sum);
+    uint64_t index = by_sliced_index(&single->calls, &single->sum);
 
     while (from < single->seats.rank_count &&
            (!needs(single, slices, index, from) ||
@@ -350,8 +261,8 @@ static uint32_t first_missing(struct by_single *single, uint32_t from)
 /* Compares this rank's call with those of the ranks that it needs. */
 static bool agrees(struct by_single *single, uint32_t *culprit)
 {
-    uint64_t index = index_of(single, &single->sum), at = single->sum.slice % BY_MATES_SLOTS;
-    const struct by_slices *slices = &call_of(single, &single->sum)->slices;
+    uint64_t index = by_sliced_index(&single->calls, &single->sum), at = single->sum.slice % BY_MATES_SLOTS;
+    const struct by_slices *slices = by_sliced_at(&single->calls, &single->sum);
 
     for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
         if (needs(single, slices, index, rank) &&
@@ -385,8 +296,8 @@ static uint32_t sum_up(struct by_single *single, int *error, uint32_t *culprit)
 
     for (; single->sum.slice < single->pack.slice && first_missing(single, 0) == single->seats.rank_count;
          moved++) {
-        const struct by_slices *slices = &call_of(single, &single->sum)->slices;
-        uint64_t slice = single->sum.slice, index = index_of(single, &single->sum), from, part;
+        const struct by_slices *slices = by_sliced_at(&single->calls, &single->sum);
+        uint64_t slice = single->sum.slice, index = by_sliced_index(&single->calls, &single->sum), from, part;
 
         if (!agrees(single, culprit)) {
             *error = BY_EMISMATCH;
@@ -397,18 +308,18 @@ static uint32_t sum_up(struct by_single *single, int *error, uint32_t *culprit)
             add(single, slices, slice, from, part, (const uint8_t *)by_slices_input(slices, index) + from,
                 by_mates_result(&single->mates, slice) + from);
         }
-        advance(single, &single->sum);
+        by_sliced_next(&single->calls, &single->sum);
         atomic_store(&own(single)->summed, single->sum.slice);
     }
     return moved;
 }
 
 /* Finds the first rank, from `from` on, whose part of the next slice is missing. */
-static uint32_t first_unsummed(struct by_single *single, uint32_t from)
+static uint32_t first_unsummed(const struct by_single *single, uint32_t from)
 {
-    const struct by_slices *slices = &call_of(single, &single->take)->slices;
+    const struct by_slices *slices = by_sliced_at(&single->calls, &single->take);
 
-    if (!is_divided(slices, index_of(single, &single->take)))
+    if (!is_divided(slices, by_sliced_index(&single->calls, &single->take)))
         return single->seats.rank_count;
     while (from < single->seats.rank_count &&
            atomic_load_explicit(&rank_at(single, from)->summed, memory_order_acquire) > single->take.slice)
@@ -438,15 +349,9 @@ static uint32_t take(struct by_single *single)
 
     for (; single->take.slice < single->sum.slice && first_unsummed(single, 0) == single->seats.rank_count;
          moved++) {
-        struct single_call *call = call_of(single, &single->take);
-        uint64_t index = index_of(single, &single->take);
-
-        receive(single, &call->slices, single->take.slice, index);
-        if (index + 1 == call->slices.count) {
-            call->state = SINGLE_ENDED;
-            call->result = 0;
-        }
-        advance(single, &single->take);
+        receive(single, by_sliced_at(&single->calls, &single->take), single->take.slice,
+                by_sliced_index(&single->calls, &single->take));
+        by_sliced_take(&single->calls, &single->take);
         atomic_store(&own(single)->taken, single->take.slice);
     }
     return moved;
@@ -454,21 +359,20 @@ static uint32_t take(struct by_single *single)
 
 /* ---- sleeping */
 
-/* Wakes the ranks that sleep. What has changed was published before. */
-static void wake(struct by_single *single)
+/* Wakes a rank if it sleeps. What has changed was published before. */
+static void wake(const struct by_single *single, uint32_t rank)
 {
     struct sockaddr_un address;
     const uint8_t ring = 1;
+    socklen_t bytes;
 
-    for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
-        if (atomic_load(&rank_at(single, rank)->asleep) != 0 &&
-            atomic_exchange(&rank_at(single, rank)->asleep, 0) != 0) {
-            socklen_t bytes = bell_of(single, rank, &address);
-
-            /* the other one has been rung often enough, or has ended */
-            (void)!sendto(single->bell, &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL,
-                          (const struct sockaddr *)&address, bytes);
-        }
+    if (atomic_load(&rank_at(single, rank)->asleep) == 0 ||
+        atomic_exchange(&rank_at(single, rank)->asleep, 0) == 0)
+        return;
+    bytes = bell_of(single, rank, &address);
+    /* if this fails, the other one has been rung often enough, or has ended */
+    (void)!sendto(single->bell, &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
+                  bytes);
 }
 
 /* A number that changes when another rank publishes something. */
@@ -499,21 +403,19 @@ uint32_t by_single_step(struct by_single *single, int *error, uint32_t *culprit)
     moved += sum_up(single, error, culprit);
     if (*error == 0)
         moved += take(single);
-    if (moved > 0)
-        wake(single);
+    for (uint32_t rank = 0; rank < single->seats.rank_count && moved > 0; rank++)
+        wake(single, rank);
     return moved;
 }
 
 uint32_t by_single_awaits(const struct by_single *single, uint32_t from)
 {
-    struct by_single *of = (struct by_single *)(uintptr_t)single; /* its calls are only read */
-
     if (!by_single_is_busy(single))
         return single->seats.rank_count;
     if (single->sum.slice < single->pack.slice)
-        return first_missing(of, from);
+        return first_missing(single, from);
     if (single->take.slice < single->sum.slice)
-        return first_unsummed(of, from);
+        return first_unsummed(single, from);
     while (from < single->seats.rank_count &&
            atomic_load(&rank_at(single, from)->taken) + BY_MATES_SLOTS > single->pack.slice)
         from++;
@@ -522,16 +424,9 @@ uint32_t by_single_awaits(const struct by_single *single, uint32_t from)
 
 int by_single_fd(struct by_single *single)
 {
-    const uint8_t ring = 1;
-    struct sockaddr_un address;
-
     single->dozing = true;
     atomic_store(&own(single)->asleep, 1);
-    if (look(single) != single->seen && atomic_exchange(&own(single)->asleep, 0) != 0) {
-        socklen_t bytes = bell_of(single, single->seats.rank, &address);
-
-        (void)!sendto(single->bell, &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
-                      bytes);
-    }
+    if (look(single) != single->seen)
+        wake(single, single->seats.rank);
     return single->bell;
 }

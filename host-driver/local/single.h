@@ -19,9 +19,6 @@
 struct by_single;
 struct by_mates;
 
-/* A number that is equal at the ranks which could share memory: they run on one machine, as one
- * user, in one network namespace. 0: unknown. */
-uint64_t by_single_place(void);
 /* Connects the ranks, all of which call this. `key` is a random number under which rank 0 listens
  * (by_mates_listen). Takes over `mates`, also when it fails. 0, or an error with its text. */
 int by_single_open(struct by_single **single, struct by_mates *mates, uint64_t key, uint32_t rank,
