@@ -96,6 +96,16 @@ refused() {
         fail "$what" "$dir/check.out"
     fi
 }
+# await SECONDS COMMAND...: waits until the command succeeds; status 1: it did not in time. The wait
+# must not use processor time that the tested processes need.
+await() {
+    local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000))
+    shift
+    until "$@"; do
+        [ "${EPOCHREALTIME/[.,]/}" -lt "$end" ] || return 1
+        sleep 0.05
+    done
+}
 # in_time SECONDS LIMIT: SECONDS is at most LIMIT and a second, and more on a slow machine; both may
 # have a fraction.
 in_time() { awk -v t="$1" -v limit="$2" -v grace="$(slowness)" 'BEGIN { exit !(t != "" && t <= limit + 1 + grace) }'; }
@@ -169,6 +179,8 @@ switch_pid() {
         [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != banyan-switchd ] || { echo "$pid"; return; }
     done
 }
+# port_of LAB SWITCH NODE: the interface of a switch to a node, by that node's number.
+port_of() { awk -v to="to node $3" '$1 == "port" && index($0, to " ") { sub(":", "", $3); print $3; exit }' "/run/banyan/lab-$1/$2.txt"; }
 # outside_up LAB HOSTS: joins the lab's hosts by a bridge in the namespace $outside, apart from the
 # lab's links. Host i has the address $subnet.(i + 1) there, on out0.
 outside=byo$$

@@ -21,15 +21,6 @@ hosts="host0 host1 host2 host3"
 # logs: the last lines of the banyands
 logs() { tail -n 25 "$dir"/c?.log >"$dir/logs"; echo "$dir/logs"; }
 now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
-# await SECONDS COMMAND...: waits until the command succeeds.
-await() {
-    local end=$(($(now_ms) + $1 * 1000))
-    shift
-    until "$@"; do
-        [ "$(now_ms)" -lt "$end" ] || return 1
-        sleep 0.02
-    done
-}
 
 "$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
 cluster_up 3 >"$dir/check.out" 2>&1 || { fail "etcd with three members" "$dir/check.out"; finish; }

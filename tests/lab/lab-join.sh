@@ -54,11 +54,6 @@ refused "plain TCP beyond this machine is refused for a keyed job" 2 "use tls:$n
 refused "TLS without keys is refused" 2 "--keys" timeout 20 "${banyand[@]}" --socket off --members "$address"
 "${banyand[@]}" --socket "$dir/banyand.socket" --members "$address" --keys "$dir/keys/operator" --job 1=allreduce --quiet 500 >"$dir/banyand.out" 2>&1 &
 children+=("$!")
-await() { # await SECONDS COMMAND...
-    local i
-    for ((i = 0; i < $1 * 20; i++)); do "${@:2}" && return; sleep 0.05; done
-    return 1
-}
 job_runs() { grep -q 'job 1 runs' "$dir/banyand.out"; }
 check "a controller leads, and takes hosts over TLS" await 20 job_runs
 

@@ -25,14 +25,6 @@ links=("leaf0 6" "leaf0 7" "leaf1 6" "leaf1 7")
 RANDOM=$((seed % 32768))
 echo "SEED=$seed MINUTES=$minutes"
 draw() { echo $((RANDOM % $1)); } # draw COUNT
-await() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        [ $SECONDS -lt $end ] || return 1
-        sleep 0.05
-    done
-}
 
 "$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
 "$banyan" lab up "$dir/fabric.json" -c allreduce --transport udp >"$dir/up.out" 2>&1 || { fail "a lab" "$dir/up.out"; finish; }
@@ -105,7 +97,6 @@ work() {
 
 # ---- faults: the process of a switch stands still, or a link is down, for less than the ranks wait.
 
-port_of() { awk -v to="to node $2" '$1 == "port" && index($0, to " ") { sub(":", "", $3); print $3; exit }' "/run/banyan/lab-$id/$1.txt"; }
 faults=0
 fault() {
     local link pid
@@ -117,9 +108,9 @@ fault() {
         kill -CONT "$pid"
     else
         read -ra link <<<"${links[$(draw 4)]}"
-        ip -n "lab-$id-${link[0]}" link set "$(port_of "${link[@]}")" down
+        ip -n "lab-$id-${link[0]}" link set "$(port_of "$id" "${link[@]}")" down
         sleep "0.$((1 + $(draw 8)))"
-        ip -n "lab-$id-${link[0]}" link set "$(port_of "${link[@]}")" up
+        ip -n "lab-$id-${link[0]}" link set "$(port_of "$id" "${link[@]}")" up
     fi
 }
 
@@ -156,6 +147,7 @@ rest() {
 sample 1
 for ((w = 0; w < workers; w++)); do
     work "$w" 2>"$dir/err.$w" & # bash reports killed ranks there
+    working[w]=$!
     children+=("$!")
 done
 while [ $((SECONDS - began)) -lt $((minutes * 60)) ]; do
@@ -169,7 +161,7 @@ while [ $((SECONDS - began)) -lt $((minutes * 60)) ]; do
 done
 : >"$dir/stop"
 : >"$dir/pause"
-for ((w = 0; w < workers; w++)); do wait "${children[$((w + 1))]}"; done
+wait "${working[@]}"
 
 # ---- judgement
 

@@ -93,16 +93,6 @@ start_ranks() {
 # The number of result rows so far, and of those with a wrong element.
 rows() { awk '$5 == "sum" || $5 == "none" || /^ (allreduce|reduce|all|broad)/ { n++ } END { print n + 0 }' "$dir/host0.out"; }
 bad_rows() { awk '/^ (allreduce|reduce|allgather|broadcast)/ && ($10 + $14 > 0) { n++ } END { print n + 0 }' "$dir/host0.out"; }
-# await SECONDS COMMAND...: waits until the command succeeds. The wait must not use processor time
-# that the tested processes need.
-await() {
-    local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000))
-    shift
-    until "$@"; do
-        [ "${EPOCHREALTIME/[.,]/}" -lt "$end" ] || return 1
-        sleep 0.05
-    done
-}
 more_rows() { [ "$(rows)" -gt "$1" ]; }
 alive() { kill -0 "${ranks[@]}" 2>/dev/null; }
 gone() { ! kill -0 "${banyands[@]}" 2>/dev/null; }
@@ -203,9 +193,7 @@ swallow_no_more() { # ends them, and waits until the kernel has taken their prog
     while kill -0 "${swallowing[@]}" 2>/dev/null; do sleep 0.005; done
 }
 # port_to LEAF SPINE: the interface of LEAF to SPINE.
-port_to() { port_of "$1" $((6 + ${2#spine})); }
-# port_of SWITCH NODE: the same, by the number of the node at the other end.
-port_of() { awk -v to="to node $2" '$1 == "port" && index($0, to " ") { sub(":", "", $3); print $3; exit }' "/run/banyan/lab-$id/$1.txt"; }
+port_to() { port_of "$id" "$1" $((6 + ${2#spine})); }
 
 # hit KIND: injects a fault. Sets $what, $saw (a pattern of the controller's log), $undo (a command)
 # and $since.
@@ -251,7 +239,7 @@ hit() {
         undo=swallow_no_more
         saw="(link|switch) .* drops packets silently"
         since=$(now)
-        [ "$pause" = 2 ] || swallow "${ends[1]}" "$(port_of "${ends[1]}" $((4 + ${ends[0]#leaf})))"
+        [ "$pause" = 2 ] || swallow "${ends[1]}" "$(port_of "$id" "${ends[1]}" $((4 + ${ends[0]#leaf})))"
         [ "$pause" = 1 ] || swallow "${ends[0]}" "$(port_to "${ends[0]}" "${ends[1]}")"
         ;;
     controller)
@@ -409,7 +397,7 @@ end_lab
 fresh_lab allreduce
 swallowing=()
 since=$(now)
-swallow leaf1 "$(port_of leaf1 2)"
+swallow leaf1 "$(port_of "$id" leaf1 2)"
 if await 10 ended 'link host2 - leaf1 drops packets silently: .* sent by host2, none received by leaf1 .* no path'; then pass "host2's link drops packets silently: $(grep -Eho '[a-z]+: link host2 .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2's link drops packets silently" "$dir"/host*.out "$dir/banyand.log"; fi
 swallow_no_more
 end_lab

@@ -21,15 +21,6 @@ hosts="host0 host1 host2 host3"
 # An emulated leaf may be late on a machine with other load; after three times this a switch counts
 # as down.
 beat=700
-# await SECONDS COMMAND...: waits until the command succeeds.
-await() {
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        [ $SECONDS -le $end ] || return 1
-        sleep 0.05
-    done
-}
 said() { tail -n "+$((${since:-0} + 1))" "$dir/banyand.log" | grep -Eq -- "$1"; } # since line $since
 lines() { wc -l <"$dir/banyand.log"; }
 start_banyand() { # TOPOLOGY OPTIONS...

@@ -44,6 +44,15 @@ int fabric_cable(struct fabric *fabric, int a, int b, uint32_t mbps, uint32_t la
     return link;
 }
 
+int fabric_named(const struct fabric *fabric, const char *name)
+{
+    for (int n = 0; n < fabric->node_count; n++)
+        if (strcmp(fabric->nodes[n].name, name) == 0)
+            return n;
+    fprintf(stderr, "the fabric has no node %s\n", name);
+    abort();
+}
+
 int fabric_job_add(struct fabric *fabric, uint16_t job, uint16_t gen)
 {
     struct fabric_job *j = &fabric->jobs[fabric->job_count];

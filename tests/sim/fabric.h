@@ -87,6 +87,8 @@ struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, in
  * it. Returns 0 if there is no room for it. */
 int fabric_pair_make(struct fabric *fabric, int job, int tree, int through_hosts, struct by_prng *prng);
 
+/* Returns the node with this name; aborts if there is none. */
+int fabric_named(const struct fabric *fabric, const char *name);
 /* Returns the address of a node's port on a link. */
 uint32_t fabric_ip(const struct fabric *fabric, int link, int node);
 /* Returns the port of `node` whose cable leads to `peer`; -1: none. */

@@ -42,12 +42,6 @@ test_sim_resume_SRC    := tests/sim/test_resume.c $(SIM_SRC)
 test_sim_resume_LIBS   := world offload
 test_sim_resume_LDLIBS := -lcmocka
 
-N ?= 1000
-SEED ?= 1
-.PHONY: sim
-sim: $(B)/tools/sim ## run N= random scenarios of SEED= in the simulator
-	$(Q)tests/sim/run.sh $(B)/tools/sim $(N) $(SEED)
-
 TESTS += test_sim_standby
 test_sim_standby_SRC    := tests/sim/test_standby.c $(SIM_SRC)
 test_sim_standby_LIBS   := world offload
@@ -57,3 +51,9 @@ TESTS += test_sim_standby_time
 test_sim_standby_time_SRC    := tests/sim/test_standby_time.c $(SIM_SRC)
 test_sim_standby_time_LIBS   := world offload
 test_sim_standby_time_LDLIBS := -lcmocka
+
+N ?= 1000
+SEED ?= 1
+.PHONY: sim
+sim: $(B)/tools/sim ## run N= random scenarios of SEED= in the simulator
+	$(Q)tests/sim/run.sh $(B)/tools/sim $(N) $(SEED)

@@ -85,6 +85,17 @@ void scenario_add_call(struct scenario *scenario, int job, unsigned collective, 
                            .count = collective == BY_COLLECTIVE_BARRIER ? 0 : count};
 }
 
+void scenario_add_seeded(struct scenario *scenario, unsigned collective, uint64_t seed)
+{
+    struct plan_call *call = &scenario->calls[0][scenario->call_count[0]];
+
+    scenario_add_call(scenario, 0, collective, BY_OP_SUM, BY_DTYPE_F16 + seed % 3, 6000);
+    call->root = (uint16_t)(seed % 6);
+    call->in_place = seed % 2;
+    call->mode = (uint8_t)(BY_MODE_FAST + seed / 2 % 3);
+    scenario_add_call(scenario, 0, BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 77);
+}
+
 static uint64_t call_seed(const struct scenario_run *run, int job, int call)
 {
     return (run->scenario->seed + run->round * 0x51ed2701u) * 0x2545f4914f6cdd1du + (uint64_t)job * 1000003u +

@@ -104,6 +104,9 @@ struct scenario_result {
 void scenario_init(struct scenario *scenario, uint64_t seed);
 void scenario_add_call(struct scenario *scenario, int job, unsigned collective, unsigned op, unsigned dtype,
                        uint64_t count);
+/* Adds a sum of 6000 elements to job 0 whose type, root, mode and place follow from `seed`, and a
+ * short allreduce after it. */
+void scenario_add_seeded(struct scenario *scenario, unsigned collective, uint64_t seed);
 /* Runs the scenario. With expect_errors calls may end with errors (see result->ranks), and only
  * successful ones are checked. */
 void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result);

@@ -23,14 +23,6 @@
 static struct scenario scenario;
 static struct scenario_result result;
 
-static int named(const char *name)
-{
-    for (int n = 0; n < scenario.fabric.node_count; n++)
-        if (strcmp(scenario.fabric.nodes[n].name, name) == 0)
-            return n;
-    return -1;
-}
-
 struct again_shape {
     const char *name, *roots[3]; /* a tree for each root */
 };
@@ -58,7 +50,8 @@ static void prepare(const struct again_shape *shape, uint64_t seed, uint64_t cou
         fabric_ring(&scenario.fabric, 4, 10000, 500);
     fabric_job_add(&scenario.fabric, 1, 3);
     for (unsigned t = 0; t < 3 && shape->roots[t] != NULL; t++) {
-        struct fabric_tree *tree = fabric_tree_add(&scenario.fabric, 0, named(shape->roots[t]), 1, NULL);
+        struct fabric_tree *tree =
+            fabric_tree_add(&scenario.fabric, 0, fabric_named(&scenario.fabric, shape->roots[t]), 1, NULL);
 
         assert_non_null(tree);
         tree->window = 4;

@@ -22,14 +22,6 @@
 static struct scenario scenario;
 static struct scenario_result result;
 
-static int named(const char *name)
-{
-    for (int n = 0; n < scenario.fabric.node_count; n++)
-        if (strcmp(scenario.fabric.nodes[n].name, name) == 0)
-            return n;
-    return -1;
-}
-
 /* Returns the node that a rank suspects: the one that is waited for, else the one that does not
  * respond. */
 static int suspect_of(const struct by_call_status *status)
@@ -43,7 +35,7 @@ static void prepare(uint64_t seed, const char *root, uint32_t loss)
     struct fabric_tree *tree;
 
     fabric_job_add(&scenario.fabric, 1, 3);
-    tree = fabric_tree_add(&scenario.fabric, 0, named(root), 1, NULL);
+    tree = fabric_tree_add(&scenario.fabric, 0, fabric_named(&scenario.fabric, root), 1, NULL);
     assert_non_null(tree);
     tree->window = 16;
     tree->payload_max = 512;
@@ -108,7 +100,7 @@ static void every_rank_ends_in_time_and_names_the_dead(void **state)
             for (unsigned when = 0; when < 4; when++) {
                 draw_shape(rows[r].shape);
                 prepare(10 * r + when, rows[r].root, lossy * PERCENT);
-                scenario.kill_node = named(rows[r].dead);
+                scenario.kill_node = fabric_named(&scenario.fabric, rows[r].dead);
                 scenario.kill_ns = when == 0 ? 1 : 7000 + when * 13000; /* or it never started */
                 scenario_run(&scenario, 1, &result);
                 if (!result.ok)
@@ -120,7 +112,8 @@ static void every_rank_ends_in_time_and_names_the_dead(void **state)
 
                     if (strcmp(rows[r].suspects[k], "-") == 0)
                         continue;
-                    if (status->error != BY_ETIMEDOUT || suspect != named(rows[r].suspects[k]))
+                    if (status->error != BY_ETIMEDOUT ||
+                        suspect != fabric_named(&scenario.fabric, rows[r].suspects[k]))
                         fail_msg("%s: %s dies (loss %u, time %u): rank %d: %s suspects node %d (%s), not %s",
                                  rows[r].shape, rows[r].dead, lossy, when, k, by_error_name(status->error),
                                  suspect,
@@ -137,7 +130,7 @@ static void a_frozen_host_is_named_and_finds_out_itself_when_it_wakes(void **sta
     (void)state;
     draw_shape("star");
     prepare(77, "leaf0", 0);
-    scenario.freeze_node = named("h1");
+    scenario.freeze_node = fabric_named(&scenario.fabric, "h1");
     scenario.freeze_ns = 40000;
     scenario.thaw_ns = 5 * STALL_NS;
     scenario_run(&scenario, 1, &result);
@@ -146,7 +139,7 @@ static void a_frozen_host_is_named_and_finds_out_itself_when_it_wakes(void **sta
         if (k == 1)
             continue;
         assert_int_equal(result.ranks[0][k].status.error, BY_ETIMEDOUT);
-        assert_int_equal(suspect_of(&result.ranks[0][k].status), named("h1"));
+        assert_int_equal(suspect_of(&result.ranks[0][k].status), fabric_named(&scenario.fabric, "h1"));
     }
     assert_int_equal(result.ranks[0][1].status.error, BY_ETIMEDOUT);
 }

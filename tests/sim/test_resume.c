@@ -22,18 +22,9 @@
 static struct scenario scenario;
 static struct scenario_result result;
 
-static int named(const char *name)
-{
-    for (int n = 0; n < scenario.fabric.node_count; n++)
-        if (strcmp(scenario.fabric.nodes[n].name, name) == 0)
-            return n;
-    fail_msg("no node %s", name);
-    return -1;
-}
-
 static void add_tree(struct fabric *fabric, const char *root, uint16_t payload, uint32_t share)
 {
-    struct fabric_tree *tree = fabric_tree_add(fabric, 0, named(root), 0, NULL);
+    struct fabric_tree *tree = fabric_tree_add(fabric, 0, fabric_named(&scenario.fabric, root), 0, NULL);
 
     assert_non_null(tree);
     tree->window = 16;
@@ -52,7 +43,8 @@ static void prepare(uint64_t seed)
     add_tree(&scenario.fabric, "spine1", 512, 3);
     add_tree(&scenario.after, "spine1", 1024, 1);
     scenario.crash_count = 1;
-    scenario.crashes[0] = (struct scenario_crash){.node = named("spine0"), .dies = 1};
+    scenario.crashes[0] =
+        (struct scenario_crash){.node = fabric_named(&scenario.fabric, "spine0"), .dies = 1};
     scenario.spread_ns = 20000;
     scenario.limit_ns = UINT64_C(5000000000);
 }
@@ -72,15 +64,8 @@ static void a_spine_dies_in_every_collective_and_the_calls_go_on_over_the_other(
     (void)state;
     for (unsigned collective = 1; collective < BY_COLLECTIVE_COUNT; collective++)
         for (uint64_t seed = 0; seed < 8; seed++) {
-            struct plan_call *call;
-
             prepare(seed);
-            scenario_add_call(&scenario, 0, collective, BY_OP_SUM, BY_DTYPE_F16 + seed % 3, 6000);
-            call = &scenario.calls[0][0];
-            call->root = (uint16_t)(seed % 6);
-            call->in_place = seed % 2;
-            call->mode = (uint8_t)(BY_MODE_FAST + seed / 2 % 3);
-            scenario_add_call(&scenario, 0, BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 77);
+            scenario_add_seeded(&scenario, collective, seed);
             scenario.crashes[0].crash_ns = 2000 + seed * 1500;
             scenario.crashes[0].resume_ns = scenario.crashes[0].crash_ns + 30000;
             run(seed);
@@ -117,7 +102,8 @@ static void random_crashes_leave_no_wrong_element(void **state)
         scenario.world.host_faults = 1;
         scenario.crash_count = 1 + (int)by_prng_below(&prng, 2);
         for (int k = 0; k < scenario.crash_count; k++) {
-            scenario.crashes[k].node = named(by_prng_below(&prng, 2) ? "spine1" : "leaf1");
+            scenario.crashes[k].node =
+                fabric_named(&scenario.fabric, by_prng_below(&prng, 2) ? "spine1" : "leaf1");
             scenario.crashes[k].dies = 0;
             scenario.crashes[k].crash_ns = at_ns;
             scenario.crashes[k].resume_ns = at_ns + by_prng_below(&prng, 50000);

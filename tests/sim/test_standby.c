@@ -27,18 +27,9 @@ static struct scenario scenario;
 static struct scenario_result result;
 static uint64_t moved, abandoned, gone_on, copied;
 
-static int named(const struct fabric *fabric, const char *name)
-{
-    for (int n = 0; n < fabric->node_count; n++)
-        if (strcmp(fabric->nodes[n].name, name) == 0)
-            return n;
-    fail_msg("no node %s", name);
-    return -1;
-}
-
 static struct fabric_tree *add_tree(struct fabric *fabric, const char *root, uint16_t payload, uint32_t share)
 {
-    struct fabric_tree *tree = fabric_tree_add(fabric, 0, named(fabric, root), 0, NULL);
+    struct fabric_tree *tree = fabric_tree_add(fabric, 0, fabric_named(fabric, root), 0, NULL);
 
     assert_non_null(tree);
     tree->window = 16;
@@ -67,7 +58,7 @@ static void prepare(uint64_t seed)
     scenario_init(&scenario, seed);
     fabric_leafspine(&scenario.fabric, 3, 3, 2, 10000, 700, 0);
     for (int l = 0; l < scenario.fabric.link_count; l++) /* results wait in queues of spines */
-        if (scenario.fabric.links[l].a == named(&scenario.fabric, "leaf2"))
+        if (scenario.fabric.links[l].a == fabric_named(&scenario.fabric, "leaf2"))
             scenario.fabric.links[l].mbps = 2000;
     scenario.fabric.cover = seed % 3 == 2 ? BY_COVER_PAYLOAD : BY_COVER_NONE;
     fabric_job_add(&scenario.fabric, 1, (uint16_t)(0xfffe + seed % 4));
@@ -81,7 +72,8 @@ static void prepare(uint64_t seed)
     scenario.patience_ns = PATIENCE_NS;
     scenario.attempt_ns = ATTEMPT_NS;
     scenario.crash_count = 1;
-    scenario.crashes[0] = (struct scenario_crash){.node = named(&scenario.fabric, "spine0"), .dies = 1};
+    scenario.crashes[0] =
+        (struct scenario_crash){.node = fabric_named(&scenario.fabric, "spine0"), .dies = 1};
     scenario.spread_ns = 20000;
     scenario.limit_ns = UINT64_C(5000000000);
 }
@@ -116,19 +108,12 @@ static void a_spine_dies_in_every_collective_and_the_calls_go_on_in_a_standby(vo
     begin();
     for (unsigned collective = 1; collective < BY_COLLECTIVE_COUNT; collective++)
         for (uint64_t seed = 0; seed < 12; seed++) {
-            struct plan_call *call;
-
             prepare(seed);
-            scenario_add_call(&scenario, 0, collective, BY_OP_SUM, BY_DTYPE_F16 + seed % 3, 6000);
-            call = &scenario.calls[0][0];
-            call->root = (uint16_t)(seed % 6);
-            call->in_place = seed % 2;
-            call->mode = (uint8_t)(BY_MODE_FAST + seed / 2 % 3);
-            scenario_add_call(&scenario, 0, BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 77);
+            scenario_add_seeded(&scenario, collective, seed);
             scenario.crashes[0].crash_ns = 8000 + seed * 2500;
             if (seed % 4 == 3) /* both: the second standby replaces both trees */
                 scenario.crashes[scenario.crash_count++] =
-                    (struct scenario_crash){.node = named(&scenario.fabric, "spine1"),
+                    (struct scenario_crash){.node = fabric_named(&scenario.fabric, "spine1"),
                                             .dies = 1,
                                             .crash_ns = scenario.crashes[0].crash_ns};
             run(seed);
@@ -166,7 +151,7 @@ static void a_standby_that_fails_as_well_is_followed_by_the_next(void **state)
         draw_calls(&prng);
         scenario.crashes[0].crash_ns = 1000 + by_prng_below(&prng, 60000);
         scenario.crashes[1] = (struct scenario_crash){
-            .node = named(&scenario.fabric, "spine1"),
+            .node = fabric_named(&scenario.fabric, "spine1"),
             .dies = 1,
             .crash_ns =
                 scenario.crashes[0].crash_ns + (seed % 2 ? PATIENCE_NS + by_prng_below(&prng, PATIENCE_NS / 8)

@@ -287,7 +287,7 @@ static int admit_standby(struct by_change *change, struct by_change_job *entry, 
     return error;
 }
 
-/* Makes the standbys of a job; entry->problem says why there are no more. Returns 0, or BY_EABORTED
+/* Makes the standbys of a job; entry->problem: why there are no more. Returns 0, or BY_EABORTED
  * when the change must end. */
 static int make_standbys(struct by_change *change, struct by_change_job *entry)
 {

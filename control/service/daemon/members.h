@@ -30,7 +30,7 @@ void by_members_close(struct by_daemon *daemon);
 /* Checks connections without HELLO, and those whose job does not exist yet; marks the jobs of
  * communicators that are used. */
 void by_members_tick(struct by_daemon *daemon);
-/* Whether a rank is connected whose host accepts standbys. */
+/* Whether the host of a connected rank accepts standbys. */
 bool by_members_stands(const struct by_daemon *daemon, uint16_t job, uint16_t rank);
 /* Sends a frame to a rank if it is connected, and if its host accepts such frames. Sets the job and
  * rank of the frame. */

@@ -116,7 +116,7 @@ static void report(struct by_daemon *daemon, const struct by_change_job *entry)
                  what, entry->covered_count, entry->part_count, why);
 }
 
-/* Tells hosts what has changed. */
+/* Sends hosts what has changed. */
 static void tell_hosts(struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->job_count; i++) {

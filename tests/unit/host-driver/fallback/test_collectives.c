@@ -192,7 +192,7 @@ static int copies(const struct team_member *member, struct collectives_buffers *
     return wrong | check_status(member, banyan_barrier(member->comm), "barrier");
 }
 
-/* The counter of calls that run as these tests want them to. */
+/* The counter of calls that run the way under test. */
 static const char *counter_of_calls(void)
 {
     return strcmp(getenv("BANYAN_NEAR"), "memory") == 0 ? "hosts/single" : "hosts/calls";
@@ -332,13 +332,7 @@ static void all_sizes_are_right(const char *way, uint32_t step)
     unsetenv("BANYAN_FALLBACK");
 }
 
-static void circulant_schedules_give_exact_results_for_1_to_9_ranks(void **state)
-{
-    (void)state;
-    all_sizes_are_right("circulant", 1);
-}
-
-static void memory_gives_exact_results_for_1_to_9_ranks(void **state)
+static void results_are_exact_for_1_to_9_ranks(void **state)
 {
     (void)state;
     all_sizes_are_right("circulant", 1);
@@ -471,7 +465,7 @@ static void communicators_come_and_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(circulant_schedules_give_exact_results_for_1_to_9_ranks),
+        cmocka_unit_test(results_are_exact_for_1_to_9_ranks),
         cmocka_unit_test(a_ring_gives_exact_results),
         cmocka_unit_test(halving_and_doubling_give_exact_results),
         cmocka_unit_test(shares_of_unequal_size_are_right),
@@ -483,7 +477,7 @@ int main(void)
     };
 
     const struct CMUnitTest in_memory[] = {
-        cmocka_unit_test(memory_gives_exact_results_for_1_to_9_ranks),
+        cmocka_unit_test(results_are_exact_for_1_to_9_ranks),
         cmocka_unit_test(shares_of_unequal_size_are_right),
         cmocka_unit_test(ranks_with_other_shares_are_told),
         cmocka_unit_test(every_operator_on_every_type_is_right),

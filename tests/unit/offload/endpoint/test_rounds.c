@@ -326,6 +326,18 @@ static void carry(int p, int r)
     end_attempt(rank);
 }
 
+static void enter_all(int p)
+{
+    for (int r = 0; r < RANKS; r++)
+        enter(p, r);
+}
+
+static void carry_all(int p)
+{
+    for (int r = 0; r < RANKS; r++)
+        carry(p, r);
+}
+
 /* The calls have gone on in plane p: they end with the right result. */
 static void expect_sums(void)
 {
@@ -354,8 +366,7 @@ static void what_some_rank_has_reaches_all_that_lack_it(void **state)
 {
     (void)state;
     break_allreduce(1, 0);
-    for (int r = 0; r < RANKS; r++)
-        enter(1, r);
+    enter_all(1);
     assert_int_equal(run_rounds(1, TURNS_MAX), RANKS);
     assert_int_equal(ranks[0].calls->counters.copied, 1);
     assert_int_equal(ranks[1].calls->counters.copied, 2);
@@ -376,11 +387,9 @@ static void rounds_bear_loss_and_repetition(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         break_allreduce(seed, 10);
-        for (int r = 0; r < RANKS; r++)
-            enter(1, r);
+        enter_all(1);
         assert_int_equal(run_rounds(1, TURNS_MAX), RANKS);
-        for (int r = 0; r < RANKS; r++)
-            carry(1, r);
+        carry_all(1);
         expect_sums();
         stop();
     }
@@ -405,8 +414,7 @@ static void a_rank_may_enter_late_and_is_called(void **state)
     assert_false(is_over(0));
     enter(1, 2);
     assert_int_equal(run_rounds(1, TURNS_MAX), RANKS);
-    for (int r = 0; r < RANKS; r++)
-        carry(1, r);
+    carry_all(1);
     expect_sums();
     stop();
 }
@@ -418,8 +426,7 @@ static void an_abandoned_attempt_is_followed_by_another(void **state)
         int over;
 
         break_allreduce(turns, turns % 3);
-        for (int r = 0; r < RANKS; r++)
-            enter(1, r);
+        enter_all(1);
         over = run_rounds(1, turns);
         is_dead[1] = 1;
         memset(inboxes, 0, sizeof(inboxes));
@@ -432,8 +439,7 @@ static void an_abandoned_attempt_is_followed_by_another(void **state)
             enter(2, r);
         }
         assert_int_equal(run_rounds(2, TURNS_MAX), RANKS);
-        for (int r = 0; r < RANKS; r++)
-            carry(2, r);
+        carry_all(2);
         expect_sums();
         stop();
     }
@@ -447,8 +453,7 @@ static void a_rank_may_miss_the_end(void **state)
         uint32_t last;
 
         break_allreduce(11, 0);
-        for (int r = 0; r < RANKS; r++)
-            enter(1, r);
+        enter_all(1);
         for (last = 0; last < 3; last = by_level_rounds_count(ranks[2].rounds))
             (void)run_rounds(1, 1);
         deaf = 2;
@@ -462,8 +467,7 @@ static void a_rank_may_miss_the_end(void **state)
         if (never) {
             is_dead[1] = 1;
             memset(inboxes, 0, sizeof(inboxes));
-            for (int r = 0; r < RANKS; r++)
-                enter(2, r);
+            enter_all(2);
         }
         (void)run_rounds(1 + never, 200);
         for (int r = never ? 0 : 2; r < RANKS; r++) {
@@ -475,7 +479,7 @@ static void a_rank_may_miss_the_end(void **state)
     }
 }
 
-/* Rank 1 is the root, and lacks chunks that others know to be complete. */
+/* Rank 1 is the root, and lacks chunks that others have recorded as complete. */
 static void the_root_of_a_reduce_gets_the_inputs_of_all(void **state)
 {
     (void)state;
@@ -484,13 +488,11 @@ static void the_root_of_a_reduce_gets_the_inputs_of_all(void **state)
     post(BY_COLLECTIVE_REDUCE, (uint64_t)CHUNKS * BYTES);
     run_calls(400);
     is_dead[0] = 1;
-    for (int r = 0; r < RANKS; r++)
-        enter(1, r);
+    enter_all(1);
     assert_int_equal(run_rounds(1, TURNS_MAX), RANKS);
     assert_int_equal(ranks[1].calls->counters.copied, 3 * (RANKS - 1));
     assert_int_equal(by_level_rounds_count(ranks[1].rounds), 4);
-    for (int r = 0; r < RANKS; r++)
-        carry(1, r);
+    carry_all(1);
     loss = 0;
     run_calls(TURNS_MAX);
     for (uint32_t i = 0; i < CHUNKS * BYTES; i++)
@@ -507,8 +509,7 @@ static void a_region_grows_to_what_is_left(void **state)
     post(BY_COLLECTIVE_BROADCAST, UINT64_C(64) * BYTES);
     run_calls(40);
     is_dead[0] = 1;
-    for (int r = 0; r < RANKS; r++)
-        enter(1, r);
+    enter_all(1);
     assert_int_equal(run_rounds(1, TURNS_MAX), RANKS);
     assert_int_equal(ranks[0].calls->counters.copied, 64);
     assert_int_equal(by_endpoint_test(ranks[0].calls, ranks[0].id, NULL), 0);
