@@ -31,16 +31,19 @@ verdict() { # verdict OK "name" "what was seen"
 }
 
 # fault "name" FILE "expected text" CHECK...     plants stdin as the content of FILE, and restores
-# FILE afterwards.
+# FILE afterwards. Reads all of stdin first: it may be made from FILE.
 fault() {
-    local name=$1 file=$2 expected=$3 out status=0 ok=0 kept=""
+    local name=$1 file=$2 expected=$3 out status=0 ok=0 kept="" planted
     shift 3
+    planted=$(mktemp)
+    cat >"$planted"
     mkdir -p "$(dirname "$file")"
     if [ -e "$file" ]; then
         kept=$(mktemp)
         cp -p "$file" "$kept"
     fi
-    cat >"$file"
+    cat "$planted" >"$file"
+    rm -f "$planted"
     out=$("$@" 2>&1) || status=$?
     if [ $status -ne 0 ] && grep -qF -e "$expected" <<<"$out"; then ok=1; fi
     verdict $ok "$name" "$out"
