@@ -77,6 +77,8 @@ static uint32_t place_count(const struct by_endpoint *endpoint)
 
 size_t by_level_rounds_size(const struct by_endpoint *endpoint)
 {
+    if (SIZE_BYTES + FORE_BYTES + by_resume_message_max(endpoint) > region_most(endpoint->rank_count))
+        return 0;
     return align_up(sizeof(struct by_level_rounds)) + align_up(endpoint->lane_count * sizeof(uint32_t)) +
            align_up((place_count(endpoint) + 7) / 8) + align_up(by_resume_message_max(endpoint)) +
            (size_t)endpoint->rank_count * region_most(endpoint->rank_count);
@@ -295,7 +297,7 @@ int by_level_rounds_begin(struct by_level_rounds **rounds, void *memory, struct 
     if (tree->gen != resume->attempt || tree->rank != resume->rank ||
         tree->rank_count != resume->rank_count || tree->config.job != resume->job)
         return BY_EINVAL;
-    if (SIZE_BYTES + FORE_BYTES + by_resume_message_max(endpoint) > region_most(resume->rank_count))
+    if (by_level_rounds_size(endpoint) == 0)
         return BY_EUNSUPPORTED;
     by_zero(memory, by_level_rounds_size(endpoint));
     r->resume = resume;

@@ -18,13 +18,12 @@
 struct by_level_rounds;
 
 /* Returns the bytes (64-byte aligned) for levelling `endpoint`, whose calls stop: some 4 MiB, or 16
- * KiB for each rank if that is more. */
+ * KiB for each rank if that is more; 0 if one of its messages may be longer than a region. */
 size_t by_level_rounds_size(const struct by_endpoint *endpoint);
 /*
  * Posts the first round. `resume` is an attempt that has just begun, and `tree` an endpoint of its
  * generation without calls; both must outlive the rounds. Returns BY_EINVAL if they do not belong
- * together, BY_EUNSUPPORTED if a message of the attempt may be longer than a region, else as
- * by_endpoint_post.
+ * together, BY_EUNSUPPORTED if by_level_rounds_size returns 0, else as by_endpoint_post.
  */
 int by_level_rounds_begin(struct by_level_rounds **rounds, void *memory, struct by_resume *resume,
                           struct by_endpoint *tree);

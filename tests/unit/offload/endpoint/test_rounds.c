@@ -536,10 +536,11 @@ static void rounds_need_a_tree_of_their_attempt(void **state)
     assert_int_equal(by_level_rounds_begin(&rank->rounds, rank->rounds_memory, rank->resume, rank->tree),
                      BY_EINVAL);
     assert_int_equal(by_resume_begin(&rank->resume, rank->resume_memory, rank->calls, GEN + 2), 0);
-    rank->resume->rank_count = rank->tree->rank_count = 400;
+    rank->resume->rank_count = rank->tree->rank_count = rank->calls->rank_count = 400;
     rank->calls->lanes[0].payload_max = UINT16_MAX; /* the limit of a region for so many ranks is 16 KiB */
     assert_int_equal(by_level_rounds_begin(&rank->rounds, rank->rounds_memory, rank->resume, rank->tree),
                      BY_EUNSUPPORTED);
+    assert_int_equal(by_level_rounds_size(rank->calls), 0);
     stop();
 }
 
