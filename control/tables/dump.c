@@ -192,7 +192,10 @@ static void leaf_line(const uint8_t *image, uint32_t index, char *line)
     static const char *const halves[] = {"", " (up)", " (down)"};
 
     by_image_leaf(image, index, &leaf);
-    words_text(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name, collectives);
+    if (leaf.collectives == BY_LEAF_ROUNDS)
+        snprintf(collectives, sizeof(collectives), "rounds of levelling");
+    else
+        words_text(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name, collectives);
     abilities_text(&leaf, abilities, sizeof(abilities));
     if (leaf.owner != BY_RANK_NONE)
         snprintf(owner, sizeof(owner), "rank %u", leaf.owner);

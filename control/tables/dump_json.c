@@ -133,15 +133,16 @@ static json_t *leaves_json(const uint8_t *image, uint32_t count)
         by_image_leaf(image, i, &leaf);
         json_array_append_new(
             array,
-            json_pack("{s:i, s:i, s:o, s:o, s:o, s:I, s:i, s:i, s:{s:i, s:o, s:o, s:i, s:i}, s:o}", "job",
-                      leaf.job, "tree", leaf.tree, "half",
+            json_pack("{s:i, s:i, s:o, s:o, s:b, s:o, s:I, s:i, s:i, s:{s:i, s:o, s:o, s:i, s:i}, s:o}",
+                      "job", leaf.job, "tree", leaf.tree, "half",
                       leaf.half == BY_HALF_NONE ? json_null()
                                                 : json_string(leaf.half == BY_HALF_UP ? "up" : "down"),
                       "collectives", words_json(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name),
-                      "owner", or_null(leaf.owner), "share", (json_int_t)leaf.share, "window", leaf.window,
-                      "payload_max", leaf.payload_max, "parent", "node", leaf.parent_node, "port",
-                      port_field(leaf.parent_port), "ip", ip_json(image, leaf.parent_ip), "udp_port",
-                      leaf.parent_udp_port, "child", leaf.parent_child, "able", abilities_json(&leaf)));
+                      "rounds", leaf.collectives == BY_LEAF_ROUNDS, "owner", or_null(leaf.owner), "share",
+                      (json_int_t)leaf.share, "window", leaf.window, "payload_max", leaf.payload_max,
+                      "parent", "node", leaf.parent_node, "port", port_field(leaf.parent_port), "ip",
+                      ip_json(image, leaf.parent_ip), "udp_port", leaf.parent_udp_port, "child",
+                      leaf.parent_child, "able", abilities_json(&leaf)));
     }
     return array;
 }

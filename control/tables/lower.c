@@ -60,17 +60,16 @@ static int check_options(const struct by_lower_options *given, struct by_lower_o
 }
 
 /* Moves one tree, or a half of a pair, into the lowering. */
-static void take_tree(struct by_lowering *lowering, uint16_t job, uint32_t number,
-                      const struct by_table_group *group, struct by_hops *hops, enum by_half half,
-                      uint32_t share)
+static void take_tree(struct by_lowering *lowering, uint16_t job, uint32_t number, uint16_t collectives,
+                      uint16_t owner, struct by_hops *hops, enum by_half half, uint32_t share)
 {
     struct by_lowered_tree *out = &lowering->trees[lowering->tree_count++];
     uint32_t n = lowering->node_count;
 
     *out = (struct by_lowered_tree){.job = job,
                                     .tree = (uint16_t)number,
-                                    .collectives = group->collectives,
-                                    .owner = group->owner,
+                                    .collectives = collectives,
+                                    .owner = owner,
                                     .half = (uint8_t)half,
                                     .share = share,
                                     .hop_count = hops->count,
@@ -105,14 +104,86 @@ static int take_trees(struct by_lowering *lowering, uint16_t job, uint32_t numbe
             struct by_group_tree *tree = &group->trees[j];
             bool pair = tree->down.count > 0;
 
-            take_tree(lowering, job, number++, group, &tree->hops, pair ? BY_HALF_UP : BY_HALF_NONE,
-                      tree->share);
+            take_tree(lowering, job, number++, group->collectives, group->owner, &tree->hops,
+                      pair ? BY_HALF_UP : BY_HALF_NONE, tree->share);
             if (pair)
-                take_tree(lowering, job, number++, group, &tree->down, BY_HALF_DOWN, tree->share);
+                take_tree(lowering, job, number++, group->collectives, group->owner, &tree->down,
+                          BY_HALF_DOWN, tree->share);
         }
     }
     for (uint32_t i = 0; i < groups->note_count; i++)
         add_note(lowering, groups->notes[i]);
+    return 0;
+}
+
+/* Returns the most cables between the root and a leaf. */
+static uint32_t height_of(const struct by_lowered_tree *tree)
+{
+    uint32_t *depth = by_alloc(tree->hop_count, sizeof(*depth)), height = 0;
+
+    for (uint32_t i = 1; i < tree->hop_count; i++) {
+        depth[i] = depth[tree->hop_of[tree->hops[i].parent]] + tree->hops[i].down_count;
+        height = depth[i] > height ? depth[i] : height;
+    }
+    free(depth);
+    return height;
+}
+
+/* Whether the root of a tree is a host with one child, so that this child can be the root. */
+static bool turns(const struct by_lowering *lowering, const struct by_lowered_tree *tree)
+{
+    return lowering->topology->nodes[tree->hops[0].node].compute && tree->hops[0].child_count == 2 &&
+           tree->hops[1].child_count < BY_FAMILY_MAX;
+}
+
+/* Whether ranks can level by a tree: all its inner nodes are switches that add and copy. Hosts load
+ * the table of a standby only when they move. */
+static bool serves_rounds(const struct by_lowering *lowering, const struct by_lowered_tree *tree)
+{
+    uint32_t first = turns(lowering, tree);
+
+    for (uint32_t i = first; i < tree->hop_count; i++) {
+        const struct by_node *node = &lowering->topology->nodes[tree->hops[i].node];
+        uint32_t children = tree->hops[i].child_count + (first == 1 && i == 1);
+
+        if (tree->hops[i].child_count > 0 && node->compute)
+            return false;
+        if (children > 1 && !(node->multicast && node->aggregate))
+            return false;
+    }
+    return tree->half == BY_HALF_NONE && tree->hop_count > first;
+}
+
+/* Adds the tree of rounds of a standby whose trees are those from `first` on. */
+static int add_rounds(struct by_lowering *lowering, const struct by_lower_job *job, uint32_t first,
+                      struct by_problem *problem)
+{
+    const struct by_lowered_tree *lowest = NULL;
+    uint32_t number = job->first_tree + lowering->tree_count - first, least = UINT32_MAX;
+    struct by_hops hops;
+
+    for (uint32_t i = first; i < lowering->tree_count; i++) {
+        uint32_t height =
+            serves_rounds(lowering, &lowering->trees[i]) ? height_of(&lowering->trees[i]) : UINT32_MAX;
+
+        if (height < least)
+            lowest = &lowering->trees[i];
+        least = height < least ? height : least;
+    }
+    if (lowest == NULL)
+        return by_problem_say(
+            problem, BY_EUNSUPPORTED,
+            "job %u: a standby requires a tree that is not one of a pair, whose inner nodes "
+            "are switches that both sum and copy",
+            job->job);
+    if (number >= BY_TREES_MAX)
+        return by_problem_say(problem, BY_ELIMIT,
+                              "job %u: no number is left for its last tree; the limit is %u", job->job,
+                              BY_TREES_MAX);
+    hops = by_hops_copy(lowest->hops, lowest->hop_count);
+    if (turns(lowering, lowest))
+        by_hops_turn(&hops);
+    take_tree(lowering, job->job, number, BY_LEAF_ROUNDS, BY_RANK_NONE, &hops, BY_HALF_NONE, 1);
     return 0;
 }
 
@@ -183,6 +254,8 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
             lowering->part = groups.part;
         by_groups_free(&groups);
     }
+    if (error == 0 && job->first_tree > 0)
+        error = add_rounds(lowering, job, before, problem);
     if (error != 0) {
         free(map.rank);
         return error;

@@ -69,7 +69,9 @@ uint16_t by_lower_udp_port(const struct by_topology *topology, uint16_t job);
 
 /*
  * The plans of one job: at most one for each collective and root, all on the same compute nodes. A
- * job may occur again for each standby generation, with other trees between the same ranks.
+ * job may occur again for each standby generation, with other trees between the same ranks. A
+ * standby gets one tree more, the last, by which ranks level (BY_LEAF_ROUNDS): a copy of the lowest
+ * of its trees whose inner nodes are switches that both sum and copy.
  */
 struct by_lower_job {
     uint16_t job;        /* 1 .. BY_JOBS_MAX - 1; jobs are sorted by it, and then by first_tree */
@@ -109,7 +111,7 @@ struct by_hop {
 struct by_lowered_tree {
     uint16_t job;
     uint16_t tree;
-    uint16_t collectives; /* bit 1 << enum by_collective */
+    uint16_t collectives; /* bit 1 << enum by_collective, or BY_LEAF_ROUNDS */
     uint16_t owner;       /* rank, or BY_RANK_NONE */
     uint8_t half;         /* enum by_half */
     uint32_t share;

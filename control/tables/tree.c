@@ -244,6 +244,52 @@ void by_hops_free(struct by_hops *hops)
     memset(hops, 0, sizeof(*hops));
 }
 
+static struct by_hop_step *copy_steps(const struct by_hop_step *steps, uint32_t count)
+{
+    struct by_hop_step *copy = count > 0 ? by_alloc(count, sizeof(*copy)) : NULL;
+
+    if (count > 0)
+        memcpy(copy, steps, count * sizeof(*copy));
+    return copy;
+}
+
+struct by_hops by_hops_copy(const struct by_hop *hops, uint32_t count)
+{
+    struct by_hops copy = {.count = count, .hop = by_alloc(count, sizeof(*copy.hop))};
+
+    for (uint32_t i = 0; i < count; i++) {
+        copy.hop[i] = hops[i];
+        copy.hop[i].down = copy_steps(hops[i].down, hops[i].down_count);
+        copy.hop[i].up = copy_steps(hops[i].up, hops[i].up_count);
+    }
+    return copy;
+}
+
+void by_hops_turn(struct by_hops *hops)
+{
+    struct by_hop old = hops->hop[0], *root = &hops->hop[0];
+    uint32_t end;
+
+    *root = hops->hop[1];
+    end = root->first_child + root->child_count;
+    memmove(&hops->hop[1], &hops->hop[2], (end - 2) * sizeof(*root));
+    hops->hop[end - 1] = (struct by_hop){.node = old.node,
+                                         .parent = root->node,
+                                         .child = root->child_count,
+                                         .nleaf = 1,
+                                         .down_count = root->up_count,
+                                         .down = root->up,
+                                         .up_count = root->down_count,
+                                         .up = root->down};
+    root->parent = old.parent;
+    root->child = old.child;
+    root->down_count = root->up_count = 0;
+    root->down = root->up = NULL;
+    root->nleaf = old.nleaf;
+    root->first_child--;
+    root->child_count++;
+}
+
 static int compare_numbers(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;

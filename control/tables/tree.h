@@ -33,6 +33,11 @@ int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, c
                  enum by_table_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
                  struct by_problem *problem);
 void by_hops_free(struct by_hops *hops);
+/* Returns a copy, which the caller frees. */
+struct by_hops by_hops_copy(const struct by_hop *hops, uint32_t count);
+/* Makes the only child of a root that is a leaf too the root; the former root becomes its last
+ * child. */
+void by_hops_turn(struct by_hops *hops);
 /* Compares in a total order; returns 0 if both trees are the same, including their cables. */
 int by_hops_compare(const struct by_hops *a, const struct by_hops *b);
 

@@ -124,25 +124,6 @@ static uint32_t grow(const struct by_standby_sets *sets, uint32_t left, uint32_t
     return added;
 }
 
-/* A standby needs a tree for allreduce, by which ranks level, and all its inner nodes must have its
- * table in advance: hosts load theirs when they move. */
-static int check_trees(const struct by_standby_sets *sets, const struct by_job_tables *tables,
-                       struct by_problem *problem)
-{
-    const struct by_lowering *lowering = tables->lowering;
-    bool levels = false;
-
-    for (uint32_t i = 0; i < lowering->tree_count; i++) {
-        const struct by_lowered_tree *tree = &lowering->trees[i];
-
-        levels |= tree->collectives >> BY_COLLECTIVE_ALLREDUCE & 1;
-        for (uint32_t j = 0; j < tree->hop_count; j++)
-            if (tree->hops[j].child_count > 0 && sets->topology->nodes[tree->hops[j].node].compute)
-                return by_problem_say(problem, BY_EUNSUPPORTED, "hosts are inner nodes of its trees");
-    }
-    return levels ? 0 : by_problem_say(problem, BY_EUNSUPPORTED, "no tree of them serves allreduce");
-}
-
 /* Plans and lowers the trees of a set without these parts. */
 static int fill(const struct by_standby_sets *sets, const struct by_fabric_loss *grown,
                 struct by_job_tables *tables, struct by_problem *problem)
@@ -163,8 +144,6 @@ static int fill(const struct by_standby_sets *sets, const struct by_fabric_loss 
                            by_ahead_find(sets->job->ahead, topology, &loss), sets->apart, tables, problem);
     if (error == 0)
         error = by_fabric_lower(topology, sets->job->spec.job, sets->lower, tables, problem);
-    if (error == 0)
-        error = check_trees(sets, tables, problem);
     by_fabric_loss_free(&loss);
     return error;
 }

@@ -87,14 +87,17 @@ static void a_standby_has_trees_slots_and_a_key_of_its_own(void **state)
     by_image_job(images.bytes[SW1], 0, &job);
     assert_true(job.job == 1 && job.gen == 5 && job.tree_count == 1);
     by_image_job(images.bytes[SW1], 1, &job);
-    assert_true(job.job == 1 && job.gen == 6 && job.tree_count == 2);
+    assert_true(job.job == 1 && job.gen == 6 && job.tree_count == 3);
     assert_true(!by_image_job_is_standby(images.bytes[SW1], 0) &&
                 by_image_job_is_standby(images.bytes[SW1], 1) &&
                 !by_image_job_is_standby(images.bytes[SW1], 2));
-    assert_int_equal(header.count[BY_SECTION_ENTRY], 1);
-    by_image_entry(images.bytes[SW1], 0, &entry);
-    assert_true(entry.job == 1 && entry.tree == 1 && entry.window == 16);
-    assert_int_equal(header.slot_count, 16);
+    /* the tree of its plan, and that of rounds */
+    assert_int_equal(header.count[BY_SECTION_ENTRY], 2);
+    for (uint16_t i = 0; i < 2; i++) {
+        by_image_entry(images.bytes[SW1], i, &entry);
+        assert_true(entry.job == 1 && entry.tree == 1 + i && entry.window == 16);
+    }
+    assert_int_equal(header.slot_count, 32);
     /* A switch has the keys of those generations only whose trees it runs. */
     assert_int_equal(by_image_key_find(images.bytes[SW1], 1, &key), 0);
     assert_int_equal(by_image_key_at(images.bytes[SW1], 1, 1, &key), 1);
@@ -145,17 +148,20 @@ static void the_table_of_a_host_for_a_standby_alone_fits_the_switches(void **sta
         struct by_image_key key, of_switch;
 
         by_image_header(one, &header);
-        assert_true(header.count[BY_SECTION_JOB] == 1 && header.count[BY_SECTION_LEAF] == 1);
+        assert_true(header.count[BY_SECTION_JOB] == 1 && header.count[BY_SECTION_LEAF] == 2);
         by_image_job(one, 0, &job);
-        assert_true(job.gen == 6 && job.tree_count == 2 && job.rank == host);
-        memset(&leaf, 0, sizeof(leaf));
-        memset(&same, 0, sizeof(same));
-        by_image_leaf(one, 0, &leaf);
-        by_image_leaf(both, 1, &same);
-        assert_memory_equal(&leaf, &same, sizeof(leaf));
-        by_image_entry(at, 0, &entry);
-        by_image_child(at, entry.first_child + leaf.parent_child, &child);
-        assert_true(leaf.tree == entry.tree && leaf.window == entry.window && child.node == host);
+        assert_true(job.gen == 6 && job.tree_count == 3 && job.rank == host);
+        for (uint32_t i = 0; i < 2; i++) {
+            memset(&leaf, 0, sizeof(leaf));
+            memset(&same, 0, sizeof(same));
+            by_image_leaf(one, i, &leaf);
+            by_image_leaf(both, 1 + i, &same);
+            assert_memory_equal(&leaf, &same, sizeof(leaf));
+            assert_int_equal(leaf.collectives == BY_LEAF_ROUNDS, i == 1);
+            by_image_entry(at, i, &entry);
+            by_image_child(at, entry.first_child + leaf.parent_child, &child);
+            assert_true(leaf.tree == entry.tree && leaf.window == entry.window && child.node == host);
+        }
         assert_int_equal(by_image_key_find(one, 1, &key), 1);
         assert_int_equal(by_image_key_at(at, 1, 1, &of_switch), 1);
         assert_memory_equal(key.key, of_switch.key, sizeof(key.key));
@@ -183,8 +189,63 @@ static void trees_of_a_standby_follow_those_in_use(void **state)
     assert_int_equal(by_lower(topology, three.jobs, 3, &options, &lowering, &problem), BY_EINVAL);
     three.jobs[1].first_tree = BY_TREES_MAX;
     assert_int_equal(by_lower(topology, three.jobs, 3, &options, &lowering, &problem), BY_ELIMIT);
+    three.jobs[1].first_tree = BY_TREES_MAX - 1; /* the tree of rounds has no number */
+    assert_int_equal(by_lower(topology, three.jobs, 3, &options, &lowering, &problem), BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "no number is left for its last tree"));
     drop(&three);
     by_topology_free(topology);
+}
+
+/* Ranks level by the lowest tree of any collective whose inner nodes are switches that sum and
+ * copy; a host that is the root becomes a leaf. */
+static void ranks_level_by_the_lowest_tree_that_serves(void **state)
+{
+    static const char *const high[] = {"2 sw0: sw0>h0 sw0>sw1 sw1>h1", "1 sw1: sw1>h0 sw1>h1", NULL};
+    static const char *const down[] = {"5 h0: h0>sw0 sw0>h1 sw0>h2", NULL};
+    static const char *const ends[] = {"h0-sw0 h1-sw0 h0-sw1 h1-sw1 sw0-sw1", "h0-sw0 h1-sw0 h2-sw0"};
+    struct by_lower_options options = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        /* in the last fabric the switch copies only */
+        struct by_topology *topology = bench_topology(i == 0   ? "h0 h1 sw0* sw1*"
+                                                      : i == 1 ? "h0 h1 h2 sw0*"
+                                                               : "h0 h1 h2 sw0",
+                                                      ends[i > 0]);
+        struct by_plan *plan;
+        struct by_lower_job jobs[2] = {
+            {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan}};
+        struct by_lowering *lowering;
+        struct by_problem problem = {0};
+        const struct by_lowered_tree *rounds;
+        struct bench_images images;
+
+        if (i == 2)
+            topology->nodes[3].multicast = true;
+        plan = i == 0 ? bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, high)
+                      : bench_plan(topology, BY_COLLECTIVE_BROADCAST, "h0", down);
+        jobs[1] = jobs[0];
+        jobs[1].first_tree = (uint16_t)plan->tree_count;
+        jobs[1].gen = 2;
+        if (i == 2) {
+            assert_int_equal(by_lower(topology, jobs, 2, &options, &lowering, &problem), BY_EUNSUPPORTED);
+            assert_non_null(strstr(problem.text, "switches that both sum and copy"));
+        } else {
+            lowering = lower(topology, jobs, 2);
+            rounds = &lowering->trees[lowering->tree_count - 1];
+            assert_true(rounds->tree == 2 * plan->tree_count && lowering->tree_count == rounds->tree + 1u);
+            assert_true(rounds->collectives == BY_LEAF_ROUNDS && rounds->owner == BY_RANK_NONE);
+            assert_int_equal(rounds->hops[0].node, i == 0 ? SW1 : 3);
+            images = bench_images(lowering);
+            assert_true(bench_walk(&images) > 0);
+            bench_images_free(&images);
+            for (uint32_t k = 0; k + 1 < lowering->tree_count; k++)
+                assert_int_not_equal(lowering->trees[k].collectives, BY_LEAF_ROUNDS);
+            by_lowering_free(lowering);
+        }
+        bench_plan_free(plan);
+        by_topology_free(topology);
+    }
 }
 
 static void standbys_are_printed_as_such(void **state)
@@ -204,9 +265,13 @@ static void standbys_are_printed_as_such(void **state)
     assert_int_equal(by_lowering_image(lowering, SW1, &image, &size, &problem), 0);
     stream = by_text_open(&text, &bytes);
     by_dump_text(image, size, stream);
+    free(image);
+    assert_int_equal(by_lowering_image(lowering, 0, &image, &size, &problem), 0);
+    by_dump_text(image, size, stream);
     fclose(stream);
     if (strstr(text, "job 1: generation 5, 2 ranks, 1 trees") == NULL ||
-        strstr(text, "job 1: standby generation 6, 2 ranks, 1 trees") == NULL ||
+        strstr(text, "job 1: standby generation 6, 2 ranks, 2 trees") == NULL ||
+        strstr(text, "leaf job 1 tree 2: rounds of levelling of all ranks") == NULL ||
         strstr(text, "key job 1 standby: ") == NULL)
         fail_msg("%s", text);
     free(text);
@@ -222,6 +287,7 @@ int main(void)
         cmocka_unit_test(a_standby_has_trees_slots_and_a_key_of_its_own),
         cmocka_unit_test(the_table_of_a_host_for_a_standby_alone_fits_the_switches),
         cmocka_unit_test(trees_of_a_standby_follow_those_in_use),
+        cmocka_unit_test(ranks_level_by_the_lowest_tree_that_serves),
         cmocka_unit_test(standbys_are_printed_as_such),
     };
 
