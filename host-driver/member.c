@@ -14,6 +14,7 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/line.h"
+#include "host-driver/standby.h"
 #include "host-driver/survive.h"
 #include "host-driver/transport.h"
 #include "offload/base/bytes.h"
@@ -34,12 +35,21 @@
 #define PAUSE_MAX_NS    100000000u
 /* a wait is checked for this many times within the patience (count) */
 #define PATIENCE_LOOKS 4u
+/*
+ * A rank moves to a standby after so many times the patience (count): a move costs more than a
+ * report. At first, and after a move, it waits for longer (ns): how long chunks wait on a busy
+ * machine is not known yet. This declines to the least as the patience does.
+ */
+#define MOVE_LEAST    2u
+#define MOVE_FIRST_NS 50000000u
 
 struct by_member {
     struct by_host_line line;
     struct by_survive survive;
+    struct by_standbys standbys;
     uint64_t nonce, looked_ns, alive_ns;
     uint64_t patience_ns, pause_ns; /* `pause_ns` of 0: no wait has been reported */
+    uint64_t move_ns;               /* patience before a move to a standby */
     uint64_t suspect_ns;            /* time of the next check of the chunks in flight */
     uint16_t suspect_gen;           /* generation in which a wait was reported */
     bool waits;                     /* chunks are in flight */
@@ -91,13 +101,15 @@ static void say_hello(struct banyan_comm *comm, uint64_t now_ns)
         say_group(comm, now_ns);
         return;
     }
-    put(member,
-        (struct by_member_frame){.type = BY_MEMBER_HELLO,
-                                 .gen = comm->job.gen,
-                                 .number = member->nonce,
-                                 .data = (const uint8_t *)name,
-                                 .bytes = (uint32_t)strnlen(name, BY_NAME_MAX)},
-        now_ns);
+    by_host_line_put(&member->line,
+                     &(struct by_member_frame){.type = BY_MEMBER_HELLO,
+                                               .job = member->job,
+                                               .rank = BY_MEMBER_RANK_STANDBY,
+                                               .gen = comm->job.gen,
+                                               .number = member->nonce,
+                                               .data = (const uint8_t *)name,
+                                               .bytes = (uint32_t)strnlen(name, BY_NAME_MAX)},
+                     now_ns);
     by_host_line_ask(&member->line, now_ns);
 }
 
@@ -168,6 +180,7 @@ static int run_attempt(struct banyan_comm *comm, uint64_t now_ns)
         error = by_survive_carry(comm, survive);
         if (error != 0)
             break;
+        by_standby_clear(comm, &member->standbys);
         say_carried(comm, now_ns);
     }
     return error;
@@ -194,6 +207,7 @@ static int take_freeze(struct banyan_comm *comm, const struct by_member_frame *f
         by_host_line_drop(&member->line, now_ns, "it has not sent a table");
         return 0;
     }
+    by_standby_end(comm, &member->standbys);
     return by_survive_freeze(comm, survive, frame, by_comm_now(comm));
 }
 
@@ -213,6 +227,9 @@ static int take(struct banyan_comm *comm, const struct by_member_frame *frame, u
         if (survive->resume == NULL || frame->gen != survive->attempt)
             return 0;
         return by_survive_hear(comm, survive, frame);
+    case BY_MEMBER_STANDBY:
+        by_standby_take(comm, &member->standbys, frame);
+        return 0;
     case BY_MEMBER_GO:
         by_survive_allow(survive, frame->gen, by_comm_now(comm));
         return 0;
@@ -291,6 +308,7 @@ static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
 
     member->alive_ns = now_ns;
     member->patience_ns -= (member->patience_ns - PATIENCE_MIN_NS) / 16;
+    member->move_ns -= (member->move_ns - MOVE_LEAST * member->patience_ns) / 16;
     say_measured(member, now_ns);
     say_counted(comm, now_ns);
 }
@@ -301,7 +319,24 @@ static void end_wait(struct by_member *member, uint16_t gen)
     if (member->pause_ns > 0 && gen == member->suspect_gen)
         member->patience_ns =
             2 * member->patience_ns < PATIENCE_MAX_NS ? 2 * member->patience_ns : PATIENCE_MAX_NS;
+    if (member->move_ns < MOVE_LEAST * member->patience_ns)
+        member->move_ns = MOVE_LEAST * member->patience_ns;
     member->pause_ns = 0;
+}
+
+/* Reports that calls do not continue without the controller: no standby serves. */
+static void look_at_move(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+
+    member->suspect_ns = now_ns + PAUSE_MAX_NS;
+    if (!by_standby_is_stuck(comm, &member->standbys, member->move_ns))
+        return;
+    put(member,
+        (struct by_member_frame){
+            .type = BY_MEMBER_SUSPECT, .gen = comm->job.gen, .peer = BY_NODE_NONE, .code = BY_ESTATE},
+        now_ns);
+    by_host_line_ask(&member->line, now_ns);
 }
 
 /* Reports a chunk that has waited for long, with the counters of the ports as they are now. */
@@ -317,6 +352,7 @@ static void look_at_waits(struct banyan_comm *comm, uint64_t now_ns)
     if (member->survive.frozen) { /* something has failed; the next generation starts afresh */
         member->pause_ns = 0;
         member->waits = false;
+        look_at_move(comm, now_ns);
         return;
     }
     member->waits = by_endpoint_suspects(endpoint, by_comm_now(comm), 0, &status);
@@ -340,6 +376,22 @@ static void look_at_waits(struct banyan_comm *comm, uint64_t now_ns)
     by_host_line_ask(&member->line, now_ns);
 }
 
+/* Moves to a standby if trees have stopped. Returns whether something has changed. */
+static bool step_standbys(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    int moved = by_standby_step(comm, &member->standbys, &member->survive, member->move_ns);
+
+    if (moved < 0)
+        by_comm_end(comm, moved, by_fail_text());
+    if (moved == 2) {
+        say_carried(comm, now_ns);
+        if (member->move_ns < MOVE_FIRST_NS)
+            member->move_ns = MOVE_FIRST_NS;
+    }
+    return moved != 0;
+}
+
 uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)
 {
     struct by_member *member = comm->member;
@@ -347,7 +399,11 @@ uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)
     uint32_t moved = 0;
     int error = 0;
 
-    if (member == NULL || now_ns - member->looked_ns < LOOK_NS || comm->verdict.error != 0)
+    if (member == NULL || comm->verdict.error != 0)
+        return 0;
+    if (member->ready && step_standbys(comm, now_ns))
+        return 1;
+    if (now_ns - member->looked_ns < LOOK_NS)
         return 0;
     member->looked_ns = now_ns;
     if (by_host_line_step(&member->line, now_ns) == BY_LINE_UP)
@@ -373,7 +429,7 @@ uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)
 uint64_t by_member_deadline(const struct banyan_comm *comm)
 {
     const struct by_member *member = comm->member;
-    uint64_t line_ns, alive_ns;
+    uint64_t line_ns, alive_ns, move_ns;
 
     if (member == NULL || comm->verdict.error != 0)
         return UINT64_MAX;
@@ -381,6 +437,8 @@ uint64_t by_member_deadline(const struct banyan_comm *comm)
     alive_ns = member->alive_ns + ALIVE_NS;
     if (member->waits && member->suspect_ns < alive_ns)
         alive_ns = member->suspect_ns;
+    move_ns = member->ready ? by_standby_deadline(comm, &member->standbys, member->move_ns) : UINT64_MAX;
+    alive_ns = move_ns < alive_ns ? move_ns : alive_ns;
     return line_ns < alive_ns ? line_ns : alive_ns;
 }
 
@@ -443,6 +501,7 @@ int by_member_open(struct banyan_comm *comm, uint32_t job)
     member->job = (uint16_t)job;
     member->rank = BY_RANK_NONE;
     member->patience_ns = PATIENCE_MIN_NS;
+    member->move_ns = MOVE_FIRST_NS;
     if (getrandom(&member->nonce, sizeof(member->nonce), 0) != (ssize_t)sizeof(member->nonce))
         return by_fail(BY_EIO, "no random number for the controller: %s", strerror(errno));
     error = by_host_line_open(&member->line, context->settings.value[BY_SETTING_CONTROLLER],
@@ -476,6 +535,7 @@ void by_member_close(struct banyan_comm *comm)
         put(member, (struct by_member_frame){.type = BY_MEMBER_BYE, .gen = comm->job.gen}, now_ns);
     }
     by_host_line_close(&member->line);
+    by_standby_clear(comm, &member->standbys);
     by_survive_free(&member->survive);
     free(member);
     comm->member = NULL;

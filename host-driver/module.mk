@@ -72,6 +72,7 @@ host-driver_SRC := \
 	host-driver/settings.c \
 	host-driver/shm.c \
 	host-driver/sole.c \
+	host-driver/standby.c \
 	host-driver/survive.c \
 	host-driver/transport.c \
 	host-driver/udp.c \

@@ -10,6 +10,7 @@
 
 #include "host-driver/error.h"
 #include "host-driver/float_env.h"
+#include "host-driver/image_file.h"
 #include "host-driver/isa.h"
 #include "offload/base/bytes.h"
 #include "offload/endpoint/resume.h"
@@ -17,6 +18,8 @@
 #define HUGE_BYTES ((size_t)2 << 20)
 /* minimum interval between two repairs of one bank: below the minimal retransmission timeout */
 #define REPAIR_NS 1000000u
+/* A tree of rounds does not end for lack of progress: it waits for ranks that are late (ns). */
+#define FOREVER_NS UINT64_C(1000000000000000)
 
 /* Allocates memory without page faults at use: touched, and in huge pages if available. */
 static void *aligned(size_t bytes)
@@ -94,26 +97,24 @@ static struct by_endpoint_config endpoint_config(const struct by_progress_config
     };
 }
 
-static int open_endpoint(struct by_progress *node, const struct by_progress_config *config,
-                         const struct by_image_header *header)
+/* Creates an endpoint; *memory belongs to it, also after an error. */
+static int open_endpoint(struct by_endpoint_config *config, const char *name, struct by_endpoint **endpoint,
+                         void **memory)
 {
-    struct by_endpoint_config endpoint = endpoint_config(config);
-    size_t bytes = by_endpoint_size(&endpoint);
+    size_t bytes = by_endpoint_size(config);
     int error;
 
-    if (getrandom(&endpoint.nonce, sizeof(endpoint.nonce), 0) != (ssize_t)sizeof(endpoint.nonce))
+    if (getrandom(&config->nonce, sizeof(config->nonce), 0) != (ssize_t)sizeof(config->nonce))
         return by_fail(BY_EIO, "no random number for the session of job %u: %s", config->job,
                        strerror(errno));
     if (bytes == 0)
-        return by_fail(BY_ENOENT, "according to its table, %s is in no tree of job %u", header->name,
-                       config->job);
-    node->endpoint_memory = aligned(bytes);
-    if (node->endpoint_memory == NULL)
-        return by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", header->name, bytes);
-    error = by_endpoint_init(&node->endpoint, node->endpoint_memory, bytes, &endpoint);
-    return error == 0
-               ? 0
-               : by_fail(error, "the endpoint of %s cannot start: %s", header->name, by_error_text(error));
+        return by_fail(BY_ENOENT, "according to its table, %s is in no tree of job %u%s", name, config->job,
+                       config->rounds ? " by which ranks level" : "");
+    *memory = aligned(bytes);
+    if (*memory == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", name, bytes);
+    error = by_endpoint_init(endpoint, *memory, bytes, config);
+    return error == 0 ? 0 : by_fail(error, "the endpoint of %s cannot start: %s", name, by_error_text(error));
 }
 
 /* Marks the trees of the job whose received packets go to the engine: this host's leaf is a child
@@ -173,8 +174,11 @@ int by_progress_open(struct by_progress *node, const struct by_progress_config *
     error = by_faults_init(&node->faults, &config->fault, packet_bytes_of(&header));
     if (error != 0)
         by_fail(error, "no memory for injected faults");
-    if (error == 0 && config->job != 0)
-        error = open_endpoint(node, config, &header);
+    if (error == 0 && config->job != 0) {
+        struct by_endpoint_config endpoint = endpoint_config(config);
+
+        error = open_endpoint(&endpoint, header.name, &node->endpoint, &node->endpoint_memory);
+    }
     if (error == 0 && has_engine(config, &header)) {
         error = open_engine(config, &header, &node->engine, &node->engine_memory);
         if (error == 0 && node->endpoint != NULL)
@@ -265,6 +269,50 @@ int by_progress_carry(struct by_progress *node, const struct by_progress_config 
     return 0;
 }
 
+int by_progress_side_open(struct by_progress *node, const struct by_progress_config *config,
+                          struct by_progress_side **result)
+{
+    struct by_endpoint_config endpoint = endpoint_config(config);
+    struct by_progress_side *side = calloc(1, sizeof(*side));
+    struct by_image_header header;
+    struct by_image_leaf leaf;
+    struct by_image_job job;
+    int error;
+
+    by_image_header(config->image, &header);
+    if (side == NULL || node->side_count == BY_STANDBYS_MAX) {
+        free(side);
+        return by_fail(BY_ENOMEM, "no room for another standby generation of %s", header.name);
+    }
+    endpoint.rounds = 1;
+    endpoint.resume = 0;
+    endpoint.stall_ns = FOREVER_NS;
+    error = open_endpoint(&endpoint, header.name, &side->endpoint, &side->memory);
+    if (error == 0)
+        error = by_image_job_find(config->image, config->job, &job);
+    if (error != 0) {
+        by_progress_side_close(node, side);
+        return error;
+    }
+    by_image_leaf(config->image, header.count[BY_SECTION_LEAF] - 1, &leaf);
+    side->gen = job.gen;
+    side->tree = leaf.tree;
+    node->sides[node->side_count++] = side;
+    *result = side;
+    return 0;
+}
+
+void by_progress_side_close(struct by_progress *node, struct by_progress_side *side)
+{
+    if (side == NULL)
+        return;
+    for (unsigned i = 0; i < node->side_count; i++)
+        if (node->sides[i] == side)
+            node->sides[i--] = node->sides[--node->side_count];
+    free(side->memory);
+    free(side);
+}
+
 void by_progress_close(struct by_progress *node)
 {
     by_faults_free(&node->faults);
@@ -291,6 +339,26 @@ static int is_for_engine(const struct by_progress *node, const struct by_rx *rx)
         return 1;
     tree = by_get16(rx->data + BY_HEADER_AT_TREE);
     return tree < BY_TREES_MAX && (node->inner[tree / 8] >> tree % 8 & 1);
+}
+
+/* Returns the side whose packet this is; NULL: another endpoint's. */
+static struct by_progress_side *side_of(const struct by_progress *node, const struct by_rx *rx)
+{
+    if (rx->bytes < BY_WIRE_HEADER_BYTES)
+        return NULL;
+    for (unsigned i = 0; i < node->side_count; i++)
+        if (by_get16(rx->data + BY_HEADER_AT_TREE) == node->sides[i]->tree &&
+            by_get16(rx->data + BY_HEADER_AT_GEN) == node->sides[i]->gen &&
+            by_get16(rx->data + BY_HEADER_AT_JOB) == node->job)
+            return node->sides[i];
+    return NULL;
+}
+
+static struct by_host_lane *lane_of(struct by_progress *node, const struct by_rx *rx)
+{
+    struct by_progress_side *side = node->side_count > 0 ? side_of(node, rx) : NULL;
+
+    return side != NULL ? &side->lane : is_for_engine(node, rx) ? &node->to_engine : &node->to_endpoint;
 }
 
 static void lane_push(struct by_host_lane *lane, const struct by_rx *rx)
@@ -428,6 +496,31 @@ static uint32_t run_endpoint(struct by_progress *node, uint64_t now_ns)
     return tx_count;
 }
 
+/* Steps the sides that have something to do. Returns the number of packets sent. */
+static uint32_t run_sides(struct by_progress *node, uint64_t now_ns)
+{
+    uint32_t moved = 0;
+
+    for (unsigned i = 0; i < node->side_count; i++) {
+        struct by_progress_side *side = node->sides[i];
+        struct by_host_lane *lane = &side->lane;
+        uint32_t tx_count = 0;
+
+        if (lane->count == 0 && !side->busy && by_endpoint_deadline(side->endpoint) > now_ns)
+            continue;
+        do {
+            const struct by_rx *rx = lane->rx + lane->first;
+            uint32_t taken =
+                by_endpoint_step(side->endpoint, now_ns, rx, lane->count, node->tx, BY_TX_BATCH, &tx_count);
+
+            send_all(node, tx_count, rx, &node->to_engine);
+            lane_pop(lane, taken);
+            moved += tx_count;
+        } while (tx_count == BY_TX_BATCH);
+    }
+    return moved;
+}
+
 /* Moves one batch from the cables into the lanes. Both lanes are empty then, so each has room for
  * the whole batch. */
 static uint32_t receive(struct by_progress *node, uint64_t now_ns)
@@ -441,7 +534,7 @@ static uint32_t receive(struct by_progress *node, uint64_t now_ns)
         rx = node->faulty;
     }
     for (uint32_t i = 0; i < count; i++)
-        lane_push(is_for_engine(node, &rx[i]) ? &node->to_engine : &node->to_endpoint, &rx[i]);
+        lane_push(lane_of(node, &rx[i]), &rx[i]);
     return got > count ? got : count;
 }
 
@@ -463,6 +556,8 @@ uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns)
         if (sent == 0 && before == node->to_engine.count + node->to_endpoint.count)
             node->to_engine.count = node->to_endpoint.count = 0;
     } while (node->to_engine.count + node->to_endpoint.count > 0);
+    if (node->side_count > 0)
+        moved += run_sides(node, now_ns);
     by_float_env_leave(float_env);
     node->transport->ops->rx_done(node->transport);
     return moved;
@@ -471,7 +566,12 @@ uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns)
 uint64_t by_progress_deadline(const struct by_progress *node)
 {
     uint64_t held = by_faults_deadline(&node->faults);
-    uint64_t endpoint = node->endpoint != NULL ? by_endpoint_deadline(node->endpoint) : UINT64_MAX;
+    uint64_t first = node->endpoint != NULL ? by_endpoint_deadline(node->endpoint) : UINT64_MAX;
 
-    return held < endpoint ? held : endpoint;
+    for (unsigned i = 0; i < node->side_count; i++) {
+        uint64_t side = by_endpoint_deadline(node->sides[i]->endpoint);
+
+        first = side < first ? side : first;
+    }
+    return held < first ? held : first;
 }

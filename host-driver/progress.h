@@ -45,6 +45,16 @@ struct by_host_lane {
     uint32_t slot;
 };
 
+/* A second endpoint of the node, for the tree of rounds of one standby generation
+ * (offload/endpoint/rounds.h). It gets the packets of this generation and tree. */
+struct by_progress_side {
+    struct by_endpoint *endpoint;
+    void *memory;
+    uint16_t gen, tree;
+    bool busy; /* step it in each round: something may be posted */
+    struct by_host_lane lane;
+};
+
 struct by_progress {
     struct by_transport *transport; /* not owned */
     struct by_engine *engine;       /* or NULL */
@@ -63,6 +73,8 @@ struct by_progress {
     unsigned gathered_count;
     struct by_gathered gathered[BY_GATHERED_MAX];
     struct by_host_lane to_engine, to_endpoint;
+    struct by_progress_side *sides[BY_STANDBYS_MAX]; /* not owned; in no particular order */
+    unsigned side_count;
 };
 
 struct by_resume;
@@ -95,7 +107,13 @@ void by_progress_prepare(struct by_progress *node, const struct by_progress_conf
  */
 int by_progress_carry(struct by_progress *node, const struct by_progress_config *config,
                       struct by_resume *resume);
-/* Frees the parts, not the transport. */
+/* Opens the endpoint of the image's tree of rounds, which waits for its peers without a limit, and
+ * adds it to the node. 0, or an error with its text. */
+int by_progress_side_open(struct by_progress *node, const struct by_progress_config *config,
+                          struct by_progress_side **side);
+/* Removes it from the node, if it is one of its, and frees it. NULL: does nothing. */
+void by_progress_side_close(struct by_progress *node, struct by_progress_side *side);
+/* Frees the parts, not the transport and the sides, which it removes from the node. */
 void by_progress_close(struct by_progress *node);
 /* Runs one round. Returns packets received plus packets sent; 0 means that there is nothing to do
  * before the deadline. */

@@ -89,61 +89,59 @@ static int same_ports(const uint8_t *a, const uint8_t *b)
     return 1;
 }
 
-/* Checks that the table is this rank's, belongs to the attempt, and has the same cables. */
-static int check_coming(const struct banyan_comm *comm, const struct by_member_frame *frame)
+int by_survive_check_coming(const struct banyan_comm *comm, uint16_t gen, const uint8_t *image, size_t bytes)
 {
     struct by_image_header header;
     struct by_image_job job;
-    int error = by_survive_check(frame->data, frame->bytes, "BANYAN_CONTROLLER");
+    int error = by_survive_check(image, bytes, "BANYAN_CONTROLLER");
 
     if (error == 0)
-        error = by_image_job_find(frame->data, comm->job.job, &job);
+        error = by_image_job_find(image, comm->job.job, &job);
     if (error != 0)
         return error;
-    by_image_header(frame->data, &header);
-    if (header.node != comm->header.node || job.gen != frame->gen || job.rank != comm->job.rank ||
+    by_image_header(image, &header);
+    if (header.node != comm->header.node || job.gen != gen || job.rank != comm->job.rank ||
         job.rank_count != comm->job.rank_count || job.udp_port != comm->job.udp_port ||
-        header.payload_max > comm->payload_max || !same_ports(frame->data, comm->image))
+        header.payload_max > comm->payload_max || !same_ports(image, comm->image))
         return by_fail(BY_EMISMATCH,
                        "the controller's table for %s in generation %u of job %u has another node, rank, "
                        "port or cable than the active table; end the program, and start it again",
-                       comm->header.name, frame->gen, comm->job.job);
+                       comm->header.name, gen, comm->job.job);
     return 0;
 }
 
-static int take_coming(struct by_survive *survive, const struct by_member_frame *frame, size_t message_max)
+/* Keeps a copy of the attempt's table. */
+static int take_coming(struct by_survive *survive, const uint8_t *image, size_t bytes, size_t message_max)
 {
-    uint8_t *coming = malloc(frame->bytes);
+    uint8_t *coming = malloc(bytes);
     uint8_t *message = survive->message_room < message_max ? malloc(message_max) : survive->message;
 
     if (coming == NULL || message == NULL) {
         free(coming);
         if (message != survive->message)
             free(message);
-        return by_fail(BY_ENOMEM, "no memory for a table of %u bytes", frame->bytes);
+        return by_fail(BY_ENOMEM, "no memory for a table of %zu bytes", bytes);
     }
     if (message != survive->message) {
         free(survive->message);
         survive->message = message;
         survive->message_room = message_max;
     }
-    memcpy(coming, frame->data, frame->bytes);
+    memcpy(coming, image, bytes);
     free(survive->coming);
     survive->coming = coming;
-    survive->coming_bytes = frame->bytes;
+    survive->coming_bytes = bytes;
     return 0;
 }
 
-int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
-                      const struct by_member_frame *frame, uint64_t now_ns)
+/* Pauses the calls for the attempt `gen`, whose table has been checked. */
+static int begin(struct banyan_comm *comm, struct by_survive *survive, uint16_t gen, const uint8_t *image,
+                 size_t bytes, uint64_t now_ns)
 {
     struct by_endpoint *endpoint = comm->progress.endpoint;
+    int error = take_coming(survive, image, bytes, by_resume_message_max(endpoint));
     void *memory;
-    int error;
 
-    error = check_coming(comm, frame);
-    if (error == 0)
-        error = take_coming(survive, frame, by_resume_message_max(endpoint));
     if (error != 0)
         return error;
     memory = aligned_alloc(64, (by_resume_size(endpoint) + 63) & ~(size_t)63);
@@ -152,26 +150,44 @@ int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
     free(survive->resume_memory);
     survive->resume_memory = memory;
     survive->resume = NULL;
-    error = by_resume_begin(&survive->resume, memory, endpoint, frame->gen);
+    error = by_resume_begin(&survive->resume, memory, endpoint, gen);
     if (error != 0)
-        return by_fail(error, "job %u cannot continue in generation %u: %s", comm->job.job, frame->gen,
+        return by_fail(error, "job %u cannot continue in generation %u: %s", comm->job.job, gen,
                        by_error_text(error));
     if (!survive->frozen) {
         survive->frozen_ns = now_ns;
         survive->results = by_endpoint_counters(endpoint)->result;
     }
-    survive->attempt = frame->gen;
+    survive->attempt = gen;
     survive->frozen = true;
-    survive->go = survive->quiet = survive->prepared = false;
+    survive->alone = survive->go = survive->quiet = survive->prepared = false;
     survive->level_ns = 0;
     return 0;
+}
+
+int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
+                      const struct by_member_frame *frame, uint64_t now_ns)
+{
+    int error = by_survive_check_coming(comm, frame->gen, frame->data, frame->bytes);
+
+    return error != 0 ? error : begin(comm, survive, frame->gen, frame->data, frame->bytes, now_ns);
+}
+
+int by_survive_stand(struct banyan_comm *comm, struct by_survive *survive, uint16_t gen, const uint8_t *image,
+                     size_t bytes, uint64_t now_ns)
+{
+    int error = begin(comm, survive, gen, image, bytes, now_ns);
+
+    survive->alone = error == 0;
+    by_survive_allow(survive, gen, now_ns); /* the switches have its tables */
+    return error;
 }
 
 /* ---- messages ---- */
 
 int by_survive_hear(struct banyan_comm *comm, struct by_survive *survive, const struct by_member_frame *frame)
 {
-    int error = by_resume_take(survive->resume, frame->data, frame->bytes);
+    int error = survive->alone ? 0 : by_resume_take(survive->resume, frame->data, frame->bytes);
 
     if (error != BY_ESTATE)
         return 0;
@@ -184,12 +200,13 @@ int by_survive_hear(struct banyan_comm *comm, struct by_survive *survive, const 
 size_t by_survive_say(struct by_survive *survive, const uint8_t **message, uint16_t *to)
 {
     *message = survive->message;
-    return survive->resume != NULL ? by_resume_say(survive->resume, survive->message, to) : 0;
+    return survive->resume != NULL && !survive->alone ? by_resume_say(survive->resume, survive->message, to)
+                                                      : 0;
 }
 
 void by_survive_repeat(struct by_survive *survive)
 {
-    if (survive->resume != NULL)
+    if (survive->resume != NULL && !survive->alone)
         by_resume_repeat(survive->resume);
 }
 
@@ -205,7 +222,7 @@ void by_survive_allow(struct by_survive *survive, uint16_t gen, uint64_t now_ns)
 
 bool by_survive_may_carry(struct by_survive *survive, uint64_t now_ns)
 {
-    if (!survive->frozen || !by_resume_is_level(survive->resume))
+    if (!survive->frozen || survive->alone || !by_resume_is_level(survive->resume))
         return false;
     if (survive->level_ns == 0)
         survive->level_ns = now_ns;
@@ -233,6 +250,8 @@ int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive)
     survive->frozen = false;
     survive->quiet = true;
     survive->carried_ns = by_comm_now(comm);
+    if (survive->alone)
+        survive->level_ns = survive->carried_ns;
     return 0;
 }
 
@@ -252,12 +271,28 @@ static void tell(const struct banyan_comm *comm, const struct by_survive *surviv
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     fprintf(stderr,
-            "banyan: job %u rank %u of %u (%s): continues in generation %u; made no progress for %.3f s "
+            "banyan: job %u rank %u of %u (%s): continues in %sgeneration %u; made no progress for %.3f s "
             "(level after %.3f s, tables after %.3f s, new trees after %.3f s), first chunk at %lld.%03ld\n",
-            comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, comm->job.gen,
-            seconds_since(survive, now_ns), seconds_since(survive, survive->level_ns),
-            seconds_since(survive, survive->go_ns), seconds_since(survive, survive->carried_ns),
-            (long long)now.tv_sec, now.tv_nsec / 1000000);
+            comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name,
+            survive->alone ? "standby " : "", comm->job.gen, seconds_since(survive, now_ns),
+            seconds_since(survive, survive->level_ns), seconds_since(survive, survive->go_ns),
+            seconds_since(survive, survive->carried_ns), (long long)now.tv_sec, now.tv_nsec / 1000000);
+}
+
+/* The part of by_survive_watch for a move to a standby. The other ranks may compute, so it waits as
+ * for ranks that have not called. */
+static int watch_move(const struct banyan_comm *comm, const struct by_survive *survive,
+                      const struct by_host_line *line, uint64_t now_ns)
+{
+    if (now_ns - survive->frozen_ns < comm->context->absent_ns)
+        return 0;
+    return by_fail(
+        BY_ETIMEDOUT,
+        "job %u has waited for %g s to continue in standby generation %u: not all ranks have "
+        "moved to it, or a part of the network that it uses has failed too, and the controller at "
+        "%s %s%s; do all processes still run and call banyan?",
+        comm->job.job, (double)comm->context->absent_ns / 1e9, survive->attempt, line->where,
+        line->up ? "has not supplied other tables" : "is not connected: ", line->up ? "" : line->why);
 }
 
 int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_host_line *line,
@@ -271,6 +306,8 @@ int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const
     }
     if (!survive->frozen || now_ns - survive->frozen_ns < comm->context->stall_ns)
         return 0;
+    if (survive->alone)
+        return watch_move(comm, survive, line, now_ns);
     rank = by_resume_awaited(survive->resume);
     if (line->up && rank != BY_RANK_NONE && now_ns - survive->frozen_ns < comm->context->absent_ns)
         return 0;

@@ -23,6 +23,7 @@ struct by_survive {
     /* the pending generation, or the last one that was reached; 0: none yet */
     uint16_t attempt;
     bool frozen;   /* calls are paused for the attempt */
+    bool alone;    /* the attempt is a standby, to which ranks move without the controller (standby.h) */
     bool go;       /* all switches have its tables */
     bool prepared; /* by_survive_prepare has been called in the attempt */
     /* of the attempt; kept after it, while other ranks may still need an answer */
@@ -45,9 +46,16 @@ int by_survive_check(const uint8_t *image, size_t bytes, const char *where);
 /* Hands over `image`, the table in force. by_survive_free, or the next table, frees it. */
 void by_survive_own(struct by_survive *survive, uint8_t *image);
 void by_survive_free(struct by_survive *survive);
+/* 0 if the bytes are the table of this rank for generation `gen`, with the same cables; else an
+ * error with its text. */
+int by_survive_check_coming(const struct banyan_comm *comm, uint16_t gen, const uint8_t *image, size_t bytes);
 /* Handles the FREEZE of a new attempt. 0, or an error with its text: the calls cannot continue. */
 int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
                       const struct by_member_frame *frame, uint64_t now_ns);
+/* Pauses the calls to move to the standby `gen`, with its checked table, of which it makes a copy.
+ * 0, or an error with its text. */
+int by_survive_stand(struct banyan_comm *comm, struct by_survive *survive, uint16_t gen, const uint8_t *image,
+                     size_t bytes, uint64_t now_ns);
 /* Handles a HEARD of the attempt; ignores damaged ones. The caller then calls by_survive_say until
  * it returns 0. */
 int by_survive_hear(struct banyan_comm *comm, struct by_survive *survive,
@@ -58,7 +66,7 @@ size_t by_survive_say(struct by_survive *survive, const uint8_t **message, uint1
 void by_survive_repeat(struct by_survive *survive);
 /* Handles the GO of the attempt `gen`: all switches have its tables. */
 void by_survive_allow(struct by_survive *survive, uint16_t gen, uint64_t now_ns);
-/* Whether all ranks are level and the switches are ready. */
+/* Whether all ranks are level and the switches are ready; false in a move to a standby. */
 bool by_survive_may_carry(struct by_survive *survive, uint64_t now_ns);
 /* Prepares by_survive_carry while ranks are level and switches are not ready. */
 void by_survive_prepare(struct banyan_comm *comm, struct by_survive *survive);

@@ -15,22 +15,18 @@
 #include "offload/base/errors.h"
 #include "tests/unit/host-driver/rig.h"
 
-/* Makes the fabric whose trees of generation `gen` use all switches except the first gen - 1. */
-static void make_images(struct host_driver_hub *hub, uint16_t gen, bool inner)
+/* Returns a fabric without trees; the caller frees it. */
+static struct fabric *make_fabric(uint16_t gen)
 {
     struct fabric *fabric = calloc(1, sizeof(*fabric));
-    int job;
+    char name[16];
 
     assert_non_null(fabric);
     for (int h = 0; h < HUB_HOSTS; h++) {
-        char name[16];
-
         snprintf(name, sizeof(name), "h%d", h);
         fabric_host(fabric, name);
     }
     for (int s = 0; s < HUB_SWITCHES; s++) {
-        char name[16];
-
         snprintf(name, sizeof(name), "s%d", s);
         fabric_switch(fabric, name, 0);
     }
@@ -38,21 +34,59 @@ static void make_images(struct host_driver_hub *hub, uint16_t gen, bool inner)
     for (int s = HUB_SWITCHES - 1; s >= 0; s--)
         for (int h = 0; h < HUB_HOSTS; h++)
             fabric_cable(fabric, h, HUB_HOSTS + s, 1000, 1000);
-    job = fabric_job_add(fabric, 1, gen);
-    for (int s = gen - 1; s < HUB_SWITCHES; s++) {
-        int root = inner && gen > 1 ? 0 : HUB_HOSTS + s;
-        struct fabric_tree *tree = fabric_tree_add(fabric, job, root, 0, NULL);
+    fabric_job_add(fabric, 1, gen);
+    return fabric;
+}
 
-        assert_non_null(tree);
-        tree->window = 32;
-        tree->payload_max = 512;
+static struct fabric_tree *add_tree(struct fabric *fabric, int root)
+{
+    struct fabric_tree *tree = fabric_tree_add(fabric, 0, root, 0, NULL);
+
+    assert_non_null(tree);
+    tree->window = 32;
+    tree->payload_max = 512;
+    return tree;
+}
+
+/* Makes the tables of generation `gen`, whose trees use all switches except the first gen - 1, but
+ * at least the last. */
+static void make_images(struct host_driver_hub *hub, uint16_t gen, bool inner)
+{
+    struct fabric *fabric = make_fabric(gen);
+
+    for (int s = gen <= HUB_SWITCHES ? gen - 1 : HUB_SWITCHES - 1; s < HUB_SWITCHES; s++)
+        add_tree(fabric, inner && gen > 1 ? 0 : HUB_HOSTS + s);
+    for (int n = 0; n < HUB_NODES; n++)
+        hub->image[gen][n].bytes = fabric_image(fabric, n, &hub->image[gen][n].size);
+    free(fabric);
+}
+
+/* Makes the tables of hub_open_standbys: a switch has generations 1 to 3 in one. */
+static void make_standby_images(struct host_driver_hub *hub, bool inner)
+{
+    static const int root[2] = {HUB_HOSTS + 2, HUB_HOSTS + 1};
+    struct fabric *base = make_fabric(1), *standbys = calloc(2, sizeof(*standbys)), *later = make_fabric(4);
+
+    assert_non_null(standbys);
+    for (int s = 0; s < 2; s++) {
+        struct fabric *one = make_fabric((uint16_t)(2 + s));
+
+        add_tree(base, HUB_HOSTS + s);
+        add_tree(later, HUB_HOSTS + 1 + s);
+        add_tree(one, inner ? 0 : root[s]);
+        add_tree(one, root[s])->collectives = BY_LEAF_ROUNDS;
+        standbys[s] = *one;
+        free(one);
     }
     for (int n = 0; n < HUB_NODES; n++) {
-        struct hub_image *image = &hub->image[gen][n];
-
-        image->bytes = fabric_image(fabric, n, &image->size);
+        for (int gen = 1; gen <= (n < HUB_HOSTS ? 3 : 1); gen++)
+            hub->image[gen][n].bytes =
+                fabric_image_standby(base, standbys, 2, gen - 1, n, &hub->image[gen][n].size);
+        hub->image[4][n].bytes = fabric_image(later, n, &hub->image[4][n].size);
     }
-    free(fabric);
+    free(base);
+    free(standbys);
+    free(later);
 }
 
 /* Returns a switch or host of the fabric. */
@@ -85,14 +119,17 @@ static void write_tables(const struct host_driver_hub *hub)
     }
 }
 
-void hub_open(struct host_driver_hub *hub, uint64_t seed, bool inner)
+static void begin(struct host_driver_hub *hub, uint64_t seed)
 {
     memset(hub, 0, sizeof(*hub));
     hub->prng.state = seed;
     snprintf(hub->folder, sizeof(hub->folder), "/tmp/banyan-test-XXXXXX");
     assert_non_null(mkdtemp(hub->folder));
-    for (uint16_t gen = 1; gen <= HUB_GENS; gen++)
-        make_images(hub, gen, inner);
+}
+
+/* Starts the fabric with generation 1, and the controller. */
+static void start(struct host_driver_hub *hub)
+{
     write_tables(hub);
     if (banyan_fabric_open(hub->folder, &hub->fabric) != BANYAN_OK)
         fail_msg("%s", banyan_last_error());
@@ -101,6 +138,21 @@ void hub_open(struct host_driver_hub *hub, uint64_t seed, bool inner)
     snprintf(hub->socket, sizeof(hub->socket), "unix:%s/controller", hub->folder);
     hub->listener = -1;
     hub_start(hub);
+}
+
+void hub_open(struct host_driver_hub *hub, uint64_t seed, bool inner)
+{
+    begin(hub, seed);
+    for (uint16_t gen = 1; gen <= HUB_GENS; gen++)
+        make_images(hub, gen, inner);
+    start(hub);
+}
+
+void hub_open_standbys(struct host_driver_hub *hub, uint64_t seed, bool inner)
+{
+    begin(hub, seed);
+    make_standby_images(hub, inner);
+    start(hub);
 }
 
 void hub_join(struct host_driver_hub *hub)
@@ -226,6 +278,7 @@ static void take(struct host_driver_hub *hub, struct hub_peer *peer, const struc
         assert_true(frame->bytes == 2 && frame->data[0] == 'h');
         peer->host = frame->data[1] - '0';
         peer->carried = frame->gen;
+        peer->hello_rank = frame->rank;
         put(peer, &(struct by_member_frame){
                       .type = BY_MEMBER_WELCOME,
                       .job = 1,
@@ -234,6 +287,8 @@ static void take(struct host_driver_hub *hub, struct hub_peer *peer, const struc
                       .bytes = frame->gen > 0 ? 0 : (uint32_t)hub->image[1][peer->host].size});
     } else if (frame->type == BY_MEMBER_CARRIED) {
         peer->carried = frame->gen;
+    } else if (frame->type == BY_MEMBER_SUSPECT) {
+        peer->stuck += frame->code == BY_ESTATE;
     } else if (frame->type == BY_MEMBER_SAY) {
         struct hub_peer *to = peer_of(hub, frame->peer);
 
@@ -315,6 +370,29 @@ void hub_freeze(struct host_driver_hub *hub, uint16_t gen, bool images)
 void hub_go(struct host_driver_hub *hub, uint16_t gen)
 {
     to_all(hub, (struct by_member_frame){.type = BY_MEMBER_GO, .job = 1, .gen = gen}, 0);
+}
+
+void hub_standby(struct host_driver_hub *hub, uint16_t gen, uint16_t base, uint8_t replaces)
+{
+    for (int h = 0; h < HUB_HOSTS; h++) {
+        const struct hub_image *image = &hub->image[gen][h];
+        struct hub_peer *peer = peer_of(hub, h);
+        struct by_member_frame frame = {
+            .type = BY_MEMBER_STANDBY, .job = 1, .rank = (uint16_t)h, .gen = gen, .base = base};
+        uint8_t *data = malloc(1 + image->size);
+
+        assert_non_null(data);
+        data[0] = replaces;
+        memcpy(data + 1, image->bytes, image->size);
+        if (gen != base) {
+            frame.mask_bytes = 1;
+            frame.data = data;
+            frame.bytes = (uint32_t)image->size + 1;
+        }
+        if (peer != NULL)
+            put(peer, &frame);
+        free(data);
+    }
 }
 
 void hub_fail(struct host_driver_hub *hub, int32_t code, const char *text)

@@ -87,8 +87,12 @@ test_host_modes_SRC    := tests/unit/host-driver/test_modes.c $(HOST_RIG)
 test_host_modes_LIBS   := $(HOST_LIBS)
 test_host_modes_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 
-TESTS += test_host_survive
-test_host_survive_SRC    := tests/unit/host-driver/test_survive.c tests/unit/host-driver/hub.c $(HOST_RIG)
+HOST_HUB := tests/unit/host-driver/hub.c tests/unit/host-driver/hub_calls.c $(HOST_RIG)
+TESTS += test_host_survive test_host_standby
+test_host_standby_SRC    := tests/unit/host-driver/test_standby.c $(HOST_HUB)
+test_host_standby_LIBS   := $(HOST_LIBS)
+test_host_standby_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+test_host_survive_SRC    := tests/unit/host-driver/test_survive.c $(HOST_HUB)
 test_host_survive_LIBS   := $(HOST_LIBS)
 test_host_survive_LDLIBS = -lcmocka -lpthread $(host-driver_LDLIBS)
 

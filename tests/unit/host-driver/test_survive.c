@@ -14,85 +14,8 @@
 #include "host-driver/comm.h"
 #include "host-driver/image_file.h"
 #include "tests/unit/host-driver/hub.h"
+#include "tests/unit/host-driver/hub_calls.h"
 #include "tests/unit/host-driver/rig.h"
-
-#define COUNT 300000
-
-static int32_t in[HUB_HOSTS][COUNT], out[HUB_HOSTS][COUNT];
-static struct host_driver_hub hub;
-static struct banyan_request *request[HUB_HOSTS];
-
-static int32_t value_of(int rank, uint64_t i)
-{
-    return (int32_t)((uint32_t)(i * 2654435761u) >> 7) * (rank + 1);
-}
-
-static int32_t sum_of(uint64_t i)
-{
-    uint32_t sum = 0;
-
-    for (int r = 0; r < HUB_HOSTS; r++)
-        sum += (uint32_t)value_of(r, i);
-    return (int32_t)sum;
-}
-
-/* Runs one round of all ranks, switches and the controller. Returns the number of completed ranks;
- * an error ends the test. */
-static int turn(void)
-{
-    int ended = 0;
-
-    hub_turn(&hub);
-    for (int r = 0; r < HUB_HOSTS; r++) {
-        int done = 0;
-
-        if (banyan_test(request[r], &done) != BANYAN_OK)
-            fail_msg("rank %d: %s", r, banyan_last_error());
-        by_comm_progress(hub.comm[r], 0); /* a rank whose call has ended still answers others */
-        ended += done;
-    }
-    return ended;
-}
-
-#define WAIT_S 15
-/* Turns until `condition`; too long a time ends the test. */
-#define until(condition)                                                                                     \
-    for (uint64_t begin_ns = by_clock_ns(); !(condition); turn())                                            \
-        if (by_clock_ns() - begin_ns > WAIT_S * UINT64_C(1000000000))                                        \
-    fail_msg("%s: not within %d s", #condition, WAIT_S)
-
-static void post_allreduce(void)
-{
-    for (int r = 0; r < HUB_HOSTS; r++) {
-        for (uint64_t i = 0; i < COUNT; i++)
-            out[r][i] = value_of(r, i);
-        assert_int_equal(
-            banyan_allreduce_init(hub.comm[r], out[r], out[r], COUNT, BANYAN_I32, BANYAN_SUM, &request[r]),
-            BANYAN_OK);
-        assert_int_equal(banyan_post(request[r]), BANYAN_OK);
-    }
-}
-
-static void check_allreduce(void)
-{
-    until(turn() == HUB_HOSTS);
-    for (int r = 0; r < HUB_HOSTS; r++) {
-        for (uint64_t i = 0; i < COUNT; i++)
-            if (out[r][i] != sum_of(i))
-                fail_msg("rank %d, element %llu: %d instead of %d", r, (unsigned long long)i, out[r][i],
-                         sum_of(i));
-        assert_int_equal(banyan_free(request[r]), BANYAN_OK);
-    }
-}
-
-/* Runs until rank 0 has received results of so many more chunks, while calls are in progress. */
-static void run_for(uint64_t chunks)
-{
-    uint64_t begin = hub_counter(&hub, 0, "endpoint/result");
-
-    until(hub_members(&hub) == HUB_HOSTS);
-    until(hub_counter(&hub, 0, "endpoint/result") - begin >= chunks);
-}
 
 static void in_mid_allreduce_a_switch_dies_and_the_result_is_right(void **state)
 {
@@ -101,21 +24,21 @@ static void in_mid_allreduce_a_switch_dies_and_the_result_is_right(void **state)
     (void)state;
     hub_open(&hub, 1, false);
     hub_join(&hub);
-    post_allreduce();
-    run_for(100);
+    hub_post(HUB_IN_PLACE);
+    hub_run_for(100);
     before = hub_counter(&hub, 1, "endpoint/result");
     hub_kill(&hub, 0);
     hub_freeze(&hub, 2, true);
     hub_push(&hub, 2);
     hub_go(&hub, 2);
-    until(hub_carried(&hub, 2) == HUB_HOSTS);
-    check_allreduce();
+    hub_until(hub_carried(&hub, 2) == HUB_HOSTS);
+    hub_check(HUB_IN_PLACE);
     for (int r = 0; r < HUB_HOSTS; r++)
         assert_int_equal(hub_counter(&hub, r, "endpoint/gone_on"), 1);
     assert_true(hub_counter(&hub, 1, "endpoint/result") > before);
     /* The next call runs on the new trees, without a second roll call. */
-    post_allreduce();
-    check_allreduce();
+    hub_post(HUB_IN_PLACE);
+    hub_check(HUB_IN_PLACE);
     assert_int_equal(hub_counter(&hub, 0, "endpoint/session"), 1);
     hub_close(&hub);
 }
@@ -128,25 +51,25 @@ static void level_ranks_have_their_memory_before_the_switches_are_ready(void **s
     (void)state;
     hub_open(&hub, 7, false);
     hub_join(&hub);
-    post_allreduce();
-    run_for(100);
+    hub_post(HUB_IN_PLACE);
+    hub_run_for(100);
     hub_kill(&hub, 0);
     hub_freeze(&hub, 2, true);
     for (int r = 0; r < HUB_HOSTS; r++) {
-        until(hub.comm[r]->progress.next_memory != NULL);
+        hub_until(hub.comm[r]->progress.next_memory != NULL);
         memory[r] = hub.comm[r]->progress.next_memory;
     }
     hub_freeze(&hub, 2, false); /* a reminder changes nothing */
     for (int i = 0; i < 50; i++)
-        turn();
+        hub_turn_all();
     hub_push(&hub, 2);
     hub_go(&hub, 2);
-    until(hub_carried(&hub, 2) == HUB_HOSTS);
+    hub_until(hub_carried(&hub, 2) == HUB_HOSTS);
     for (int r = 0; r < HUB_HOSTS; r++) {
         assert_ptr_equal(hub.comm[r]->progress.endpoint_memory, memory[r]);
         assert_null(hub.comm[r]->progress.next_memory);
     }
-    check_allreduce();
+    hub_check(HUB_IN_PLACE);
     hub_close(&hub);
 }
 
@@ -156,24 +79,24 @@ static void a_host_becomes_the_root_of_the_trees(void **state)
     hub_open(&hub, 2, true);
     hub_join(&hub);
     assert_int_equal(hub_counter(&hub, 0, "engine/complete"), 0);
-    post_allreduce();
-    run_for(100);
+    hub_post(HUB_IN_PLACE);
+    hub_run_for(100);
     hub_kill(&hub, 0);
     hub_freeze(&hub, 2, true);
     hub_push(&hub, 2);
     hub_go(&hub, 2);
-    check_allreduce();
+    hub_check(HUB_IN_PLACE);
     assert_true(hub_counter(&hub, 0, "engine/complete") > 0);
     /* A second generation: the engine's counters continue. */
     {
         uint64_t complete = hub_counter(&hub, 0, "engine/complete");
 
-        post_allreduce();
-        run_for(50);
+        hub_post(HUB_IN_PLACE);
+        hub_run_for(50);
         hub_freeze(&hub, 3, true);
         hub_push(&hub, 3);
         hub_go(&hub, 3);
-        check_allreduce();
+        hub_check(HUB_IN_PLACE);
         assert_true(hub_counter(&hub, 0, "engine/complete") > complete);
     }
     hub_close(&hub);
@@ -184,21 +107,21 @@ static void the_controller_dies_in_between(void **state)
     (void)state;
     hub_open(&hub, 3, false);
     hub_join(&hub);
-    post_allreduce();
-    run_for(100);
+    hub_post(HUB_IN_PLACE);
+    hub_run_for(100);
     hub_kill(&hub, 0);
     hub_freeze(&hub, 2, true);
-    until(hub.heard >= 3); /* some ranks have sent their reports */
+    hub_until(hub.heard >= 3); /* some ranks have sent their reports */
     hub_stop(&hub);
     for (int i = 0; i < 200; i++)
-        turn();
+        hub_turn_all();
     hub_start(&hub);
-    until(hub_members(&hub) == HUB_HOSTS);
+    hub_until(hub_members(&hub) == HUB_HOSTS);
     hub_push(&hub, 2);
     hub_freeze(&hub, 2, true);
     hub_go(&hub, 2);
-    until(hub_carried(&hub, 2) == HUB_HOSTS);
-    check_allreduce();
+    hub_until(hub_carried(&hub, 2) == HUB_HOSTS);
+    hub_check(HUB_IN_PLACE);
     hub_close(&hub);
 }
 
@@ -207,85 +130,16 @@ static void without_its_controller_data_go_on(void **state)
     (void)state;
     hub_open(&hub, 4, false);
     hub_join(&hub);
-    post_allreduce();
-    run_for(20);
+    hub_post(HUB_IN_PLACE);
+    hub_run_for(20);
     hub_stop(&hub);
-    check_allreduce();
-    post_allreduce();
-    check_allreduce();
+    hub_check(HUB_IN_PLACE);
+    hub_post(HUB_IN_PLACE);
+    hub_check(HUB_IN_PLACE);
     hub_close(&hub);
 }
 
 /* ---- random rounds ---- */
-
-static const char *const names[] = {"allreduce", "reduce-scatter", "allgather", "broadcast", "reduce"};
-
-static void post(unsigned which)
-{
-    for (int r = 0; r < HUB_HOSTS; r++) {
-        banyan_status_t status = BANYAN_EINVAL;
-
-        for (uint64_t i = 0; i < COUNT; i++) {
-            in[r][i] = value_of(r, i);
-            out[r][i] = -1;
-        }
-        switch (which) {
-        case 0:
-            status =
-                banyan_allreduce_init(hub.comm[r], in[r], out[r], COUNT, BANYAN_I32, BANYAN_SUM, &request[r]);
-            break;
-        case 1:
-            status = banyan_reduce_scatter_init(hub.comm[r], in[r], out[r], COUNT / HUB_HOSTS, BANYAN_I32,
-                                                BANYAN_SUM, &request[r]);
-            break;
-        case 2:
-            status =
-                banyan_allgather_init(hub.comm[r], in[r], out[r], COUNT / HUB_HOSTS, BANYAN_I32, &request[r]);
-            break;
-        case 3:
-            for (uint64_t i = 0; r == 2 && i < COUNT; i++)
-                out[r][i] = in[r][i];
-            status = banyan_broadcast_init(hub.comm[r], out[r], COUNT, BANYAN_I32, 2, &request[r]);
-            break;
-        default:
-            status =
-                banyan_reduce_init(hub.comm[r], in[r], out[r], COUNT, BANYAN_I32, BANYAN_SUM, 1, &request[r]);
-            break;
-        }
-        if (status != BANYAN_OK || banyan_post(request[r]) != BANYAN_OK)
-            fail_msg("%s: %s", names[which], banyan_last_error());
-    }
-}
-
-static int32_t wanted(unsigned which, int rank, uint64_t i)
-{
-    uint64_t share = COUNT / HUB_HOSTS;
-
-    switch (which) {
-    case 0:
-        return sum_of(i);
-    case 1:
-        return i < share ? sum_of((uint64_t)rank * share + i) : -1;
-    case 2:
-        return i < share * HUB_HOSTS ? value_of((int)(i / share), i % share) : -1;
-    case 3:
-        return value_of(2, i);
-    default:
-        return rank == 1 ? sum_of(i) : -1;
-    }
-}
-
-static void check(unsigned which)
-{
-    until(turn() == HUB_HOSTS);
-    for (int r = 0; r < HUB_HOSTS; r++) {
-        for (uint64_t i = 0; i < COUNT; i++)
-            if (out[r][i] != wanted(which, r, i))
-                fail_msg("%s, rank %d, element %llu: %d instead of %d", names[which], r,
-                         (unsigned long long)i, out[r][i], wanted(which, r, i));
-        assert_int_equal(banyan_free(request[r]), BANYAN_OK);
-    }
-}
 
 /* Acts as a reliable controller until all ranks have resumed: sends reminders, and tables to ranks
  * that reconnect. */
@@ -294,9 +148,9 @@ static void care(uint16_t gen, struct by_prng *prng)
     uint64_t begin_ns = by_clock_ns(), reminded_ns = begin_ns;
     bool cut = by_prng_below(prng, 3) == 0;
 
-    for (; hub_carried(&hub, gen) < HUB_HOSTS; turn()) {
-        if (by_clock_ns() - begin_ns > WAIT_S * UINT64_C(1000000000))
-            fail_msg("not all have gone on in generation %u within %d s", gen, WAIT_S);
+    for (; hub_carried(&hub, gen) < HUB_HOSTS; hub_turn_all()) {
+        if (by_clock_ns() - begin_ns > HUB_WAIT_S * UINT64_C(1000000000))
+            fail_msg("not all have gone on in generation %u within %d s", gen, HUB_WAIT_S);
         if (cut && by_prng_below(prng, 400) == 0) {
             cut = false;
             hub_stop(&hub);
@@ -316,32 +170,32 @@ static void one_round(uint64_t seed)
     unsigned which;
     bool inner, second;
 
-    which = (unsigned)by_prng_below(&prng, 5);
+    which = (unsigned)by_prng_below(&prng, HUB_IN_PLACE);
     inner = by_prng_below(&prng, 2) == 1;
     second = by_prng_below(&prng, 2) == 1;
     hub_open(&hub, seed, inner);
     hub.loss = (unsigned)by_prng_below(&prng, 4);
     hub_join(&hub);
-    post(which);
-    run_for(by_prng_below(&prng, 100));
+    hub_post(which);
+    hub_run_for(by_prng_below(&prng, 100));
     hub_kill(&hub, 0);
     hub_freeze(&hub, 2, true);
     for (uint64_t i = by_prng_below(&prng, 60); i > 0; i--)
-        turn();
+        hub_turn_all();
     hub_push(&hub, 2);
     hub_go(&hub, 2);
     if (second) { /* while some ranks may have resumed and others not */
         for (uint64_t i = by_prng_below(&prng, 400); i > 0; i--)
-            turn();
+            hub_turn_all();
         hub_kill(&hub, 1);
         hub_freeze(&hub, 3, true);
         hub_push(&hub, 3);
         hub_go(&hub, 3);
     }
     care(second ? 3 : 2, &prng);
-    check(which);
-    post(which);
-    check(which);
+    hub_check(which);
+    hub_post(which);
+    hub_check(which);
     hub_close(&hub);
 }
 
@@ -369,8 +223,8 @@ static void what_cannot_go_on_ends_with_the_controllers_words(void **state)
     (void)state;
     hub_open(&hub, 5, false);
     hub_join(&hub);
-    post_allreduce();
-    run_for(50);
+    hub_post(HUB_IN_PLACE);
+    hub_run_for(50);
     hub_kill(&hub, 0);
     hub_fail(&hub, BANYAN_ENOENT, "leaf s0 is dead, and rank 1 (h1) hangs on it alone");
     for (int r = 0; r < HUB_HOSTS; r++) {
@@ -378,14 +232,14 @@ static void what_cannot_go_on_ends_with_the_controllers_words(void **state)
 
         for (uint64_t begin_ns = by_clock_ns(); status == BANYAN_OK && !done;) {
             hub_turn(&hub);
-            status = banyan_test(request[r], &done);
-            if (by_clock_ns() - begin_ns > 2 * WAIT_S * UINT64_C(1000000000))
+            status = banyan_test(hub_request[r], &done);
+            if (by_clock_ns() - begin_ns > 2 * HUB_WAIT_S * UINT64_C(1000000000))
                 fail_msg("rank %d does not end", r);
         }
         done = 0;
         assert_int_equal(status, BANYAN_ENOENT);
         assert_non_null(strstr(banyan_last_error(), "rank 1 (h1) hangs on it alone"));
-        expect(banyan_post(request[r]), BANYAN_ESTATE, "hangs on it alone");
+        expect(banyan_post(hub_request[r]), BANYAN_ESTATE, "hangs on it alone");
         assert_int_equal(banyan_comm_async_error(hub.comm[r]), BANYAN_ENOENT);
     }
     hub_close(&hub);
@@ -400,17 +254,17 @@ static void who_waits_too_long_says_for_what(void **state)
     rig_set("BANYAN_TIMEOUT", "0.3");
     hub_open(&hub, 6, false);
     hub_join(&hub);
-    post_allreduce();
-    run_for(50);
+    hub_post(HUB_IN_PLACE);
+    hub_run_for(50);
     hub_kill(&hub, 0);
     hub_freeze(&hub, 2, true); /* without GO */
     for (uint64_t begin_ns = by_clock_ns(); status == BANYAN_OK && !done;) {
         hub_turn(&hub);
         for (int r = HUB_HOSTS - 1; r > 0; r--)
-            (void)banyan_test(request[r], &done);
+            (void)banyan_test(hub_request[r], &done);
         done = 0;
-        status = banyan_test(request[0], &done);
-        if (by_clock_ns() - begin_ns > 2 * WAIT_S * UINT64_C(1000000000))
+        status = banyan_test(hub_request[0], &done);
+        if (by_clock_ns() - begin_ns > 2 * HUB_WAIT_S * UINT64_C(1000000000))
             fail_msg("rank 0 does not end");
     }
     rig_set("BANYAN_TIMEOUT", NULL);
@@ -462,9 +316,9 @@ static void the_table_comes_from_the_controller(void **state)
             fail_msg("%s", banyan_last_error());
         assert_int_equal(banyan_comm_rank(comm[h]), h);
         assert_int_equal(
-            banyan_allreduce_init(comm[h], &sum[h], &sum[h], 1, BANYAN_I32, BANYAN_SUM, &request[h]),
+            banyan_allreduce_init(comm[h], &sum[h], &sum[h], 1, BANYAN_I32, BANYAN_SUM, &hub_request[h]),
             BANYAN_OK);
-        assert_int_equal(banyan_post(request[h]), BANYAN_OK);
+        assert_int_equal(banyan_post(hub_request[h]), BANYAN_OK);
     }
     rig_set("BANYAN_TRANSPORT", NULL);
     rig_set("BANYAN_NODE", NULL);
@@ -474,13 +328,13 @@ static void the_table_comes_from_the_controller(void **state)
         for (int h = 0; h < 2; h++) {
             int done;
 
-            assert_int_equal(banyan_test(request[h], &done), BANYAN_OK);
+            assert_int_equal(banyan_test(hub_request[h], &done), BANYAN_OK);
             left += !done;
         }
     }
     for (int h = 0; h < 2; h++) {
         assert_int_equal(sum[h], 3);
-        assert_int_equal(banyan_free(request[h]), BANYAN_OK);
+        assert_int_equal(banyan_free(hub_request[h]), BANYAN_OK);
         assert_int_equal(banyan_comm_destroy(comm[h]), BANYAN_OK);
         assert_int_equal(banyan_finalize(context[h]), BANYAN_OK);
     }
