@@ -24,11 +24,11 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Adds the nodes and links that are blackholes and not trusted yet: no plan may use them. */
-static void avoid_distrusted(const struct by_daemon *daemon, struct by_fabric_loss *loss)
+void by_change_loss(const struct by_daemon *daemon, struct by_fabric_loss *loss)
 {
     const struct by_topology *topology = daemon->topology;
 
+    by_fabric_loss_copy(loss, &daemon->loss, topology);
     for (uint32_t n = 0; daemon->recover != NULL && n < topology->node_count; n++)
         loss->nodes[n] |= by_recover_held(daemon->recover, false, n);
     for (uint32_t l = 0; daemon->recover != NULL && l < topology->link_count; l++)
@@ -39,9 +39,7 @@ struct by_change *by_change_new(struct by_daemon *daemon)
 {
     struct by_change *change = by_alloc(1, sizeof(*change));
     uint32_t n = daemon->topology->node_count;
-    struct by_fabric_loss loss;
 
-    by_fabric_loss_copy(&loss, &daemon->loss, daemon->topology);
     change->topology = daemon->topology;
     change->lower = daemon->options.lower;
     change->state = daemon->state;
@@ -53,9 +51,7 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     change->apart = (struct by_apart){.limit_ms = daemon->options.plan_limit_s * 1000,
                                       .stop_fd = by_work_stop_fd(daemon->work),
                                       .yield_fd = change->stop_fd};
-    avoid_distrusted(daemon, &loss);
-    by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
-    by_fabric_loss_free(&loss);
+    by_change_loss(daemon, &change->loss);
     change->limits = by_alloc(n, sizeof(*change->limits));
     change->images = by_alloc(n, sizeof(*change->images));
     for (uint32_t i = 0; i < daemon->switch_count; i++) {

@@ -12,6 +12,9 @@ struct by_change *by_change_new(struct by_daemon *daemon);
 void by_change_touch(struct by_change *change, struct by_job *job, bool repair);
 /* Chooses at most `count` standbys for the tables of a job, with this generation and the next. */
 void by_change_stand(struct by_change *change, const struct by_job *job, uint16_t gen, uint32_t count);
+/* Copies the parts that plans must avoid: those that are lost, and blackholes that are not trusted
+ * yet. The caller frees it. */
+void by_change_loss(const struct by_daemon *daemon, struct by_fabric_loss *loss);
 /* Removes a job, which ends. */
 void by_change_leave(struct by_change *change, const struct by_job *job);
 /* Returns the entry of a job, or NULL. */

@@ -93,6 +93,7 @@ struct by_job {
     uint64_t moved_ms;      /* standby.c: since when it uses a standby; 0: it does not */
     uint64_t moved_hold_ms; /* for how long it does, twice as long each time that it soon moves again */
     uint64_t moved_end_ms;  /* when it got other trees after that */
+    struct by_job_tables *left; /* while it does, if it is known: the tables before */
     bool is_kept; /* jobs.c: its end could not be recorded, so it goes on; its tables have been used */
 };
 

@@ -74,6 +74,7 @@ void by_jobs_remove(struct by_daemon *daemon, struct by_job *job)
     daemon->job_count--;
     daemon->gen_seen[job->spec.job] = job->gen_last;
     by_job_tables_free(job->tables);
+    by_job_tables_free(job->left);
     by_job_spec_free(&job->spec);
     free(job->renew_from);
     by_latency_free(job->latency);

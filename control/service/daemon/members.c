@@ -444,7 +444,8 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
         /* A host that knows several controllers looks for another one if this one is silent. */
         by_members_send(daemon, peer->job, peer->rank,
                         (struct by_member_frame){.type = BY_MEMBER_WELCOME, .gen = peer->gen});
-        tell_rank(daemon, peer, BY_RECOVER_RANK_SUSPECTS, frame->gen, frame->peer);
+        tell_rank(daemon, peer, frame->code == BY_ESTATE ? BY_RECOVER_RANK_STUCK : BY_RECOVER_RANK_SUSPECTS,
+                  frame->gen, frame->peer);
         break;
     case BY_MEMBER_CARRIED:
         tell_rank(daemon, peer, BY_RECOVER_RANK_CARRIED, frame->gen, 0);

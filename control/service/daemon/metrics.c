@@ -319,6 +319,8 @@ void by_metrics_write(struct by_daemon *daemon, FILE *stream)
           (double)daemon->counts.switch_downs);
     plain(stream, "switch_reboots_total", "counter", "Switches that answered after a restart",
           (double)daemon->counts.switch_reboots);
+    plain(stream, "standby_moves_total", "counter",
+          "Times that the ranks of a job moved to a standby by themselves", (double)daemon->counts.moves);
     plain(stream, "pushes_total", "counter", "Two-phase pushes", (double)daemon->counts.pushes);
     plain(stream, "push_errors_total", "counter", "Pushes that failed", (double)daemon->counts.push_errors);
     plain(stream, "push_seconds_total", "counter", "Total time of pushes", daemon->counts.push_seconds);

@@ -9,6 +9,7 @@
 #include "control/service/daemon/groups.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/renew.h"
+#include "control/service/daemon/standby.h"
 #include "control/tables/keyed.h"
 #include "offload/base/errors.h"
 #include "offload/linux/options.h"
@@ -94,7 +95,7 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER(
         0, "standby", "N", AT(standby), 0, BY_STANDBYS_MAX,
         "keep at most N other sets of trees of each job in the tables, %r, to which its ranks move "
-        "by themselves after a failure (default 0)")},
+        "by themselves after a failure (default 2)")},
     {BY_ROW_FLAG(0, "plain-keys", AT(access.plain_keys),
                  "send tables of keyed jobs over plain tcp: too, where others may read their keys")},
     {BY_ROW_NUMBER(0, "quiet", "MS", AT(quiet_ms), 100, 3600000,
@@ -166,6 +167,7 @@ int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **
                                           .quiet_ms = 2000,
                                           .trust_ms = 10000,
                                           .communicators = BY_GROUPS_DEFAULT,
+                                          .standby = BY_STANDBY_DEFAULT,
                                           .plan_limit_s = 300,
                                           .http = true,
                                           .http_port = BY_HTTP_PORT,

@@ -28,7 +28,7 @@ struct by_daemon_options {
     const char *members[BY_OPTIONS_MEMBERS_MAX]; /* addresses for hosts */
     uint32_t plan_limit_s;                       /* time limit of one plan */
     uint32_t communicators;                      /* limit of jobs that hosts create */
-    uint32_t standby;                            /* most standby generations of a job */
+    uint32_t standby;                            /* most standby generations of a job; BY_STANDBY_DEFAULT */
     uint32_t trust_ms;                           /* initial time before a blackhole is used again */
     uint32_t quiet_ms;                           /* how long a part must be back before it is used */
     uint32_t lose;                               /* fault injection: lost messages of hosts, per 1000 */

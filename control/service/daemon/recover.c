@@ -65,18 +65,35 @@ void by_recover_want(struct by_recover *r)
 }
 
 /* A job whose next generation is under way gets new keys anyway. A failed job needs none. */
-static void take_renewal(struct by_recover *r, const struct by_recover_event *event)
+/* Plans another generation of the job, unless one is under way. */
+static void renew(struct by_recover *r, struct by_recover_state *job, const char *what, const char *text)
 {
-    struct by_recover_state *job = event->job < r->job_count ? &r->jobs[event->job] : NULL;
     char cause[64];
 
-    if (job == NULL || !job->exists || job->failed || job->open || job->touched)
+    if (job->failed || job->open || job->touched)
         return;
-    snprintf(cause, sizeof(cause), event->number != 0 ? "job %u leaves a standby" : "job %u has new keys",
-             job->job);
-    by_recover_tell(r, "job %u: %s", job->job, event->text);
+    snprintf(cause, sizeof(cause), "job %u %s", job->job, what);
+    by_recover_tell(r, "job %u: %s", job->job, text);
     by_recover_touch(job, cause);
     by_recover_want(r);
+}
+
+static void take_renewal(struct by_recover *r, const struct by_recover_event *event)
+{
+    if (event->job < r->job_count && r->jobs[event->job].exists)
+        renew(r, &r->jobs[event->job], event->number != 0 ? "leaves a standby" : "has new keys", event->text);
+}
+
+/* A rank has stopped its calls to move to a standby, and none serves. */
+static void take_stuck(struct by_recover *r, const struct by_recover_event *event)
+{
+    struct by_recover_state *job = &r->jobs[event->job];
+    char name[96], text[200];
+
+    snprintf(text, sizeof(text), "%s has left its trees, and no standby serves: planning again",
+             by_recover_rank_name(r, event->job, event->rank, name));
+    if (!job->cut)
+        renew(r, job, "has stopped", text);
 }
 
 static void take_planned(struct by_recover *r, const struct by_recover_event *event)
@@ -226,6 +243,9 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
             job->waits_since_ns = r->now_ns;
         job->waits_ns = r->now_ns;
         break;
+    case BY_RECOVER_RANK_STUCK:
+        take_stuck(r, event);
+        break;
     case BY_RECOVER_SWITCH_DOWN:
     case BY_RECOVER_SWITCH_UP:
     case BY_RECOVER_SWITCH_REBOOTED:
@@ -299,6 +319,7 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
     case BY_RECOVER_RANK_DIED:
     case BY_RECOVER_RANK_ALIVE:
     case BY_RECOVER_RANK_SUSPECTS:
+    case BY_RECOVER_RANK_STUCK:
     case BY_RECOVER_RANK_CARRIED:
     default:
         take_rank(r, event);

@@ -36,6 +36,7 @@ enum by_recover_type {
     BY_RECOVER_RANK_ALIVE,    /* `number`: chunks done */
     BY_RECOVER_RANK_SUSPECTS, /* a chunk has waited for long */
     BY_RECOVER_RANK_CARRIED,  /* it has resumed in `gen` */
+    BY_RECOVER_RANK_STUCK,    /* it has left its trees for a standby, and none serves */
     /* `job` gets another generation on the present fabric, for the reason `text`, unless the job
      * has failed or its next generation is under way. `number`: 1 if it leaves a standby. */
     BY_RECOVER_RENEW,

@@ -282,6 +282,7 @@ void by_recover_part(struct by_recover *r, const struct by_recover_event *event)
     case BY_RECOVER_RANK_DIED:
     case BY_RECOVER_RANK_ALIVE:
     case BY_RECOVER_RANK_SUSPECTS:
+    case BY_RECOVER_RANK_STUCK:
     case BY_RECOVER_RANK_CARRIED:
     case BY_RECOVER_RENEW:
     case BY_RECOVER_NO_PLAN:

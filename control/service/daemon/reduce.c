@@ -61,7 +61,9 @@ void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
         by_latency_take(daemon, event);
         return;
     case BY_EVENT_RANK:
-        if (event->rank_event == BY_RECOVER_RANK_CAME || event->rank_event == BY_RECOVER_RANK_CARRIED)
+        /* ALIVE repeats what a change that was under way has ignored. */
+        if (event->rank_event == BY_RECOVER_RANK_CAME || event->rank_event == BY_RECOVER_RANK_CARRIED ||
+            event->rank_event == BY_RECOVER_RANK_ALIVE)
             by_standby_moved(daemon, event->job, event->gen);
         by_recovery_rank(daemon, event->rank_event, event->job, event->rank, event->gen, event->number);
         used =

@@ -22,6 +22,8 @@
 #define AGAIN 4u
 /* The longest stay (ms). */
 #define STAY_MAX_MS UINT64_C(3600000)
+/* The stay after a failure that is known by then (ms). */
+#define STAY_KNOWN_MS 500u
 
 /* ---- moves ---- */
 
@@ -41,7 +43,8 @@ static void use(struct by_job *job, uint32_t place)
     free(tables->replaces);
     tables->replaces = NULL;
     job->tables = tables;
-    by_job_tables_free(old);
+    by_job_tables_free(job->left);
+    job->left = old;
 }
 
 void by_standby_moved(struct by_daemon *daemon, uint16_t number, uint16_t gen)
@@ -69,9 +72,29 @@ void by_standby_moved(struct by_daemon *daemon, uint16_t number, uint16_t gen)
         job->moved_hold_ms = daemon->options.trust_ms;
 }
 
-/* A job that uses a standby gets trees of a new plan when it has done so for a while: those parts
- * that its ranks left may work again, or may not. Also ends the stay of a job that has other
- * trees. */
+/* Whether plans avoid a part that the job has used before it moved. */
+static bool knows_why(const struct by_daemon *daemon, const struct by_job *job)
+{
+    struct by_fabric_loss loss;
+    bool hit;
+
+    if (job->left == NULL)
+        return false;
+    by_change_loss(daemon, &loss);
+    hit = by_fabric_is_hit(daemon->topology, job->left, &loss);
+    by_fabric_loss_free(&loss);
+    return hit;
+}
+
+static uint64_t stay_ms(const struct by_daemon *daemon, const struct by_job *job)
+{
+    return daemon->now_ms - job->moved_ms >= STAY_KNOWN_MS && knows_why(daemon, job) ? STAY_KNOWN_MS
+                                                                                     : job->moved_hold_ms;
+}
+
+/* A job that uses a standby, whose windows are small, gets trees of a new plan: soon if the cause
+ * of its move is known, else when it has done so for a while, because those parts that its ranks
+ * left may work again, or may not. Also ends the stay of a job that has other trees. */
 static void leave(struct by_daemon *daemon, struct by_job *job)
 {
     bool stands = job->tables->first_tree > 0;
@@ -80,12 +103,16 @@ static void leave(struct by_daemon *daemon, struct by_job *job)
     if (!stands && job->moved_ms != 0) {
         job->moved_ms = 0;
         job->moved_end_ms = daemon->now_ms;
+        by_job_tables_free(job->left);
+        job->left = NULL;
     } else if (stands && job->moved_ms == 0) { /* since before this daemon led */
         job->moved_ms = daemon->now_ms;
         job->moved_hold_ms = daemon->options.trust_ms;
-    } else if (stands && daemon->now_ms - job->moved_ms >= job->moved_hold_ms) {
-        snprintf(text, sizeof(text), "it has used standby generation %u for %" PRIu64 " s: planning again",
-                 job->tables->gen, (daemon->now_ms - job->moved_ms) / 1000);
+    } else if (stands && daemon->now_ms - job->moved_ms >= stay_ms(daemon, job)) {
+        snprintf(text, sizeof(text),
+                 "it has used standby generation %u for %" PRIu64 ".%" PRIu64 " s: planning again",
+                 job->tables->gen, (daemon->now_ms - job->moved_ms) / 1000,
+                 (daemon->now_ms - job->moved_ms) / 100 % 10);
         by_recovery_leave(daemon, job->spec.job, text);
     }
 }

@@ -11,6 +11,9 @@
 
 #include "control/service/daemon/daemon.h"
 
+/* Standbys of a job without --standby: two usually avoid each part that the job can do without. */
+#define BY_STANDBY_DEFAULT 2u
+
 /* Starts a change if jobs lack standbys, and plans jobs again that have used one for long. Called
  * at each heartbeat. */
 void by_standby_tick(struct by_daemon *daemon);

@@ -238,7 +238,7 @@ static void other_events_go_to_their_part_at_any_time(void **state)
         gives(
             (struct by_daemon_event){
                 .kind = BY_EVENT_RANK, .rank_event = BY_RECOVER_RANK_ALIVE, .job = 3, .rank = 1},
-            "rank event 3 3.1 0 0");
+            "rank of 3 in 0, rank event 3 3.1 0 0");
         daemon_of_test.start = (struct by_start *)told;
     }
 }

@@ -295,6 +295,83 @@ static void ranks_that_have_moved_go_on_with_their_standby_and_get_others(void *
     assert_int_equal(rig_stop(&daemon), 0);
 }
 
+/* All ranks move to the first standby, which banyand adopts. */
+static void move_all(struct rig_daemon *daemon, struct standby_host *host[3], uint8_t type)
+{
+    uint16_t base, moved = 0;
+
+    rig_await(daemon, "job 1 runs");
+    base = enter_all(host, true);
+    for (uint16_t i = 0; i < 3; i++) {
+        moved = gets_standby(host[i], base);
+        gets_standby(host[i], base);
+    }
+    for (uint16_t i = 0; i < 3; i++)
+        give(host[i], (struct by_member_frame){.type = type, .gen = moved});
+    rig_await(daemon, "job 1: its ranks have moved from generation");
+}
+
+/* Windows of a standby are small: a job leaves it soon when the cause of its move is known,
+ * although parts that fail silently are distrusted for an hour. */
+static void a_job_leaves_its_standby_when_the_failure_is_known(void **state)
+{
+    struct rig_daemon daemon = start("2", NULL);
+    struct standby_host *host[3];
+    struct by_member_frame frame;
+
+    (void)state;
+    move_all(&daemon, host, BY_MEMBER_CARRIED);
+    atomic_store(&rig.fake[0]->down[0], true); /* the trees of before used it, those in use do not */
+    fake_notify(rig.fake[0]);
+    rig_await(&daemon, "job 1: it has used standby generation");
+    do
+        frame = next(host[0]);
+    while (frame.type == BY_MEMBER_STANDBY);
+    assert_int_equal(frame.type, BY_MEMBER_FREEZE);
+    leave_all(host);
+    assert_int_equal(rig_stop(&daemon), 0);
+}
+
+/* CARRIED may be lost, or come while tables change: ALIVE has the generation too. */
+static void a_move_is_learnt_from_reports_as_well(void **state)
+{
+    struct rig_daemon daemon = start("2", NULL);
+    struct standby_host *host[3];
+
+    (void)state;
+    move_all(&daemon, host, BY_MEMBER_ALIVE);
+    leave_all(host);
+    assert_int_equal(rig_stop(&daemon), 0);
+}
+
+/* A rank that has stopped its calls, and that no standby serves, gets tables. */
+static void a_rank_that_no_standby_serves_makes_banyand_plan(void **state)
+{
+    struct rig_daemon daemon = start("1", NULL);
+    struct by_member_frame frame;
+    struct standby_host *host[3];
+    uint16_t base, standby = 0;
+
+    (void)state;
+    rig_await(&daemon, "job 1 runs");
+    base = enter_all(host, true);
+    for (uint16_t i = 0; i < 3; i++)
+        standby = gets_standby(host[i], base);
+    for (unsigned i = 0; i < 3; i++) /* it repeats the report */
+        give(host[1], (struct by_member_frame){
+                          .type = BY_MEMBER_SUSPECT, .gen = base, .peer = BY_NODE_NONE, .code = BY_ESTATE});
+    rig_await(&daemon, "job 1: rank 1 (h1) has left its trees, and no standby serves: planning again");
+    for (uint16_t i = 0; i < 3; i++) {
+        do
+            frame = next(host[i]);
+        while (frame.type == BY_MEMBER_STANDBY || frame.type == BY_MEMBER_WELCOME);
+        assert_int_equal(frame.type, BY_MEMBER_FREEZE);
+        assert_true(frame.gen > standby);
+    }
+    leave_all(host);
+    assert_int_equal(rig_stop(&daemon), 0);
+}
+
 static void a_move_while_banyand_was_away_is_learnt_from_hosts(void **state)
 {
     struct rig_daemon daemon = start("2", NULL);
@@ -381,6 +458,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(without_the_option_there_are_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ranks_that_have_moved_go_on_with_their_standby_and_get_others, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_job_leaves_its_standby_when_the_failure_is_known, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_move_is_learnt_from_reports_as_well, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_rank_that_no_standby_serves_makes_banyand_plan, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_move_while_banyand_was_away_is_learnt_from_hosts, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_rank_that_does_not_follow_makes_banyand_plan, set_up, tear_down),

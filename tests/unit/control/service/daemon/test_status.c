@@ -97,6 +97,7 @@ static struct status_rig *rig_open(void)
     daemon->counts.switch_downs = 33;
     daemon->counts.switch_reboots = 34;
     daemon->counts.pushes = 35;
+    daemon->counts.moves = 41;
     daemon->counts.push_errors = 36;
     daemon->counts.push_seconds = 37.5;
     daemon->counts.plan_seconds = 38.25;
@@ -400,6 +401,9 @@ static const char whole_metrics[] =
     "# HELP banyan_switch_reboots_total Switches that answered after a restart\n"
     "# TYPE banyan_switch_reboots_total counter\n"
     "banyan_switch_reboots_total 34\n"
+    "# HELP banyan_standby_moves_total Times that the ranks of a job moved to a standby by themselves\n"
+    "# TYPE banyan_standby_moves_total counter\n"
+    "banyan_standby_moves_total 41\n"
     "# HELP banyan_pushes_total Two-phase pushes\n"
     "# TYPE banyan_pushes_total counter\n"
     "banyan_pushes_total 35\n"
