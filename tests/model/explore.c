@@ -250,11 +250,14 @@ int place_may(const struct explore_place *place, int c, uint32_t action)
         return crashes < model.config->fault_count;
     if (model.config->faults & MODEL_CRASH_SAME)
         return 1;
-    /* The controller answers each crash with a new generation. */
+    /* The controller answers each crash with a new generation; standbys are there before. */
+    crashes += model.config->standbys;
     if (action >= MODEL_ACT_INSTALL && action <= MODEL_ACT_INSTALL_LAST)
         return action - MODEL_ACT_INSTALL <= crashes;
     if (action == MODEL_ACT_RESTART)
         return model_facts(c, place->local[c])->life < crashes;
+    if (action == MODEL_ACT_PATIENCE)
+        return model_facts(c, place->local[c])->life + 1u < crashes;
     return 1;
 }
 

@@ -73,6 +73,8 @@ int model_host_act(int c, uint32_t action, const struct model_message *message)
     case MODEL_ACT_PROBE:
         return model.config->probes && wait_for(c, 4);
     case MODEL_ACT_PATIENCE:
+        if (model.config->standbys > 0)
+            return model_resume_act(c, action, NULL);
         return (model.config->end == MODEL_END_ANY || model.config->end == MODEL_END_MEMORY) &&
                wait_for(c, 1);
     case MODEL_ACT_RESTART:

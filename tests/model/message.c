@@ -177,11 +177,18 @@ static void objection_text(const uint8_t *payload, uint32_t bytes, char *text, s
 static void beside_text(const struct model_message *m, char *text, size_t size)
 {
     static const char *const types[] = {"?", "REPORT", "NEED", "COPY", "LEVEL"};
-    size_t at = (size_t)snprintf(
-        text, size, "%s of attempt %u from %s to %s:", types[m->data[1] < 5 ? m->data[1] : 0],
-        by_get16(m->data + 4), model.components[m->from].name, model.components[m->to].name);
+    const char *from = model.components[m->from].name, *to = model.components[m->to].name;
+    unsigned i = m->data[0] == MODEL_REGION_MARK ? MODEL_REGION_HEAD : 8;
+    size_t at;
 
-    for (unsigned i = 8; i < m->bytes && at + 3 < size; i++)
+    if (m->data[0] == MODEL_REGION_MARK)
+        at = (size_t)snprintf(text, size, "round %u of attempt %u from %s to %s:", m->data[4],
+                              by_get16(m->data + 2), from, to);
+    else
+        at = (size_t)snprintf(text, size,
+                              "%s of attempt %u from %s to %s:", types[m->data[1] < 5 ? m->data[1] : 0],
+                              by_get16(m->data + 4), from, to);
+    for (; i < m->bytes && at + 3 < size; i++)
         at += (size_t)snprintf(text + at, size - at, " %02x", m->data[i]);
 }
 

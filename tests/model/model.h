@@ -36,6 +36,8 @@
 /* The time of every clock between two steps; repairs are spaced by the second value. */
 #define MODEL_NOW_NS      UINT64_C(1000000000)
 #define MODEL_INTERVAL_NS UINT64_C(1000000)
+/* Size of a struct by_resume for the largest configuration (bytes). */
+#define MODEL_RESUME_BYTES 1024u
 /* The initial contents of receive buffers, and of payload that is not needed any more. */
 #define MODEL_UNTOUCHED 0xee
 #define MODEL_STALE     0xdb
@@ -90,7 +92,11 @@ struct model_config {
     uint8_t probes;
     uint8_t faults;      /* enum model_fault */
     uint8_t fault_count; /* restarts of each host, crashes in total, or flips at each node */
-    uint8_t end;         /* enum model_end: what every rank must be able to reach */
+    /* With MODEL_RESUME: the first generations after gen that are standbys. Tables have them from
+     * the beginning, and hosts move to them at any time, in rounds. Those of the controller
+     * follow, one for each crash. */
+    uint8_t standbys;
+    uint8_t end; /* enum model_end: what every rank must be able to reach */
     uint32_t first_seq;
     uint16_t gen;
     uint32_t set; /* bits: whether `make model`, the tests and the mutations use it */
@@ -156,6 +162,26 @@ struct model_engine {
     struct model_held held[MODEL_HELD_MAX];
 };
 
+/* A message with a region: the mark, rank, attempt (2), round, size of a region (4), the region. */
+#define MODEL_REGION_MARK 0xf0
+#define MODEL_REGION_HEAD 9u
+/* A rank's part of a round, without the zeros at its end. */
+#define MODEL_REGION_MAX 90
+struct model_region {
+    uint32_t size; /* with these */
+    uint8_t used;
+    uint8_t bytes[MODEL_REGION_MAX];
+};
+
+/* The move to a standby (rounds.c). */
+struct model_rounds {
+    uint8_t round;                 /* number of the round under way, from 1 on */
+    uint8_t rounds_count;          /* rounds in all, when they are over */
+    uint8_t got;                   /* bits of ranks whose regions of this round are here */
+    struct model_region last, own; /* this host's regions of the round before, and of this one */
+    struct model_region others[MODEL_HOSTS_MAX];
+};
+
 struct model_host {
     uint8_t life;     /* number of the process; with MODEL_CRASH also its generation */
     uint8_t attempt;  /* MODEL_RESUME: the generation in which it must resume; life stays 0 */
@@ -163,6 +189,7 @@ struct model_host {
     uint8_t rolled;   /* the session began in an earlier generation */
     uint8_t spoiled;  /* bits of calls: the user has their buffers again and has written into them */
     uint32_t resumed; /* bits of chunks that were complete when its endpoint began */
+    struct model_rounds rounds;
     uint8_t send[MODEL_CALLS_MAX][MODEL_BUFFER], recv[MODEL_CALLS_MAX][MODEL_BUFFER];
 };
 
@@ -172,7 +199,8 @@ struct model_component {
     char name[8];
     uint8_t *arena; /* struct model_engine or model_host, then the block of the engine or endpoint */
     size_t bytes, block_at,
-        block_bytes; /* MODEL_RESUME: a block for each generation, then a struct by_resume */
+        block_bytes; /* MODEL_RESUME: a block for each generation, then a struct by_resume, then with
+                        standbys a struct by_level_rounds; its regions are behind `bytes` */
     uint8_t *base;   /* the arena from which local states are stored as differences */
 };
 
@@ -186,7 +214,7 @@ enum model_action {
     MODEL_ACT_TIMER,    /* host: the timer of the first tree */
     MODEL_ACT_TIMER_B,  /* host: that of the second tree */
     MODEL_ACT_PROBE,    /* host: the timer of an old chunk */
-    MODEL_ACT_PATIENCE, /* host: its patience ends */
+    MODEL_ACT_PATIENCE, /* host: its patience ends; with standbys: it moves to the one after the next */
     MODEL_ACT_RESTART,  /* host; with MODEL_RESUME it learns the next generation */
     MODEL_ACT_REPEAT,   /* host: sends its messages to the resuming ranks again */
     MODEL_ACT_CRASH,    /* engine */
@@ -251,6 +279,12 @@ struct model {
 };
 
 extern struct model model;
+
+/* Returns the number of generations after the first. */
+static inline unsigned model_later(void)
+{
+    return (unsigned)model.config->fault_count + model.config->standbys;
+}
 
 /* world.c: builds everything for a configuration. The initial state is in model.initial and
  * model.outs. */
@@ -317,6 +351,13 @@ struct by_endpoint_config model_endpoint_config(const struct model_component *c,
 
 /* resume.c: resumes calls outside the network; like model_host_act. */
 int model_resume_act(int c, uint32_t action, const struct model_message *message);
+/* rounds.c: the levelling of a move to a standby. The bytes of a struct by_level_rounds that are
+ * part of the state, and those that are not; begins the rounds of the attempt; sends again what
+ * others may lack; takes a region, and returns whether the rounds are over. */
+size_t model_rounds_bytes(const struct by_endpoint *endpoint, size_t *scratch);
+void model_rounds_begin(int c);
+void model_rounds_repeat(int c);
+int model_rounds_take(int c, const struct model_message *message);
 /* Returns whether a host's chunk k is complete. */
 int model_is_done(const struct model_component *c, uint32_t k);
 /* The user overwrites the buffers of calls that have ended. */

@@ -2,7 +2,7 @@
 # Shows that the model checker sees what it is for: mutations.sh BUILD COMPILE LINK OBJECTS [NAME...]   For each mutation of mutations.txt it
 # builds the checker with the mutated sources in the place of the real ones and runs the configuration named there, which
 # must break the property named there. Rules that only save time break none: for these a unit test is named instead, and the words of one of
-# its cases; its objects are in OBJECTS_test_.... COMPILE is the compiler with the flags of offload/, LINK the one that links, OBJECTS those of
+# its cases; its objects are in OBJECTS_test_..., and MODEL_WRAP has the checker's own options of the linker. COMPILE is the compiler with the flags of offload/, LINK the one that links, OBJECTS those of
 # the checker; BUILD holds liboffload.a. With --apply before the names it also looks whether each mutation still applies. Closes with `N passed, N failed`.
 set -u
 build=$(realpath "$1")
@@ -44,7 +44,7 @@ mutate() {
 
 # make_mutant NAME CATCHER: the mutated tree and the program
 make_mutant() {
-    local dir=$work/$1 file sources objects=() own=$checker worlds=() libraries=()
+    local dir=$work/$1 file sources objects=() own=$checker worlds=() libraries=($MODEL_WRAP)
     mutate "$1" "$dir" || return 1
     while IFS= read -r file; do
         objects+=("${file%.c}.o")

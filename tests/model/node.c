@@ -89,7 +89,7 @@ static int install(int c, unsigned life)
     if (!(model.config->faults & (MODEL_CRASH | MODEL_CRASH_SAME)))
         return 0;
     if (model.config->faults & MODEL_CRASH_SAME ? !extra->forgotten || life != extra->life
-                                                : life <= extra->life || life > model.config->fault_count)
+                                                : life <= extra->life || life > model_later())
         return 0;
     model_engine_install(c, life);
     return 1;

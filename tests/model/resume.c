@@ -72,20 +72,23 @@ static void say_all(int c)
         model_tell(c, to, data, bytes);
 }
 
-static int freeze(int index)
+/* Freezes for a later attempt. */
+static int freeze(int index, unsigned later)
 {
     const struct model_component *c = &model.components[index];
     struct model_host *host = (struct model_host *)c->arena;
     struct by_endpoint *endpoint = model_endpoint_of(c);
     struct by_resume *resume;
 
-    if (host->attempt >= model.config->fault_count)
+    if (host->attempt + later > model_later())
         return 0;
-    host->attempt++;
+    host->attempt = (uint8_t)(host->attempt + later);
     BY_ASSERT(c->block_at + MODEL_LIVES_MAX * c->block_bytes + by_resume_size(endpoint) <= c->bytes);
     if (by_resume_begin(&resume, model_resume_of(c), endpoint,
                         (uint16_t)(model.config->gen + host->attempt)) != 0)
         model_violate("calls cannot be resumed");
+    else if (host->attempt <= model.config->standbys)
+        model_rounds_begin(index);
     else
         say_all(index);
     return 1;
@@ -124,14 +127,26 @@ int model_resume_act(int index, uint32_t action, const struct model_message *mes
 {
     const struct model_host *host = (const struct model_host *)model.components[index].arena;
     struct by_resume *resume = model_resume_of(&model.components[index]);
+    int stands = host->attempt <= model.config->standbys;
 
-    if (action == MODEL_ACT_RESTART)
-        return freeze(index);
+    if (action == MODEL_ACT_RESTART || action == MODEL_ACT_PATIENCE)
+        return freeze(index, action == MODEL_ACT_PATIENCE ? 2 : 1);
     if (host->attempt == 0)
         return 0;
     if (action == MODEL_ACT_REPEAT) {
+        if (stands) {
+            model_rounds_repeat(index);
+            return 1;
+        }
         by_resume_repeat(resume);
         say_all(index);
+        return 1;
+    }
+    if (stands != (message->data[0] != 1)) /* of another attempt */
+        return 1;
+    if (stands) {
+        if (model_rounds_take(index, message))
+            carry(index);
         return 1;
     }
     if (by_resume_take(resume, message->data, message->bytes) != 0) {

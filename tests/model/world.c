@@ -9,9 +9,6 @@
 
 #include "tests/model/model.h"
 
-/* Size of a struct by_resume for the largest configuration (bytes). */
-#define RESUME_BYTES 1024u
-
 struct model model;
 
 static int node_named(char letter)
@@ -140,7 +137,9 @@ uint32_t model_nonce(int rank, unsigned life)
     return 0x10101010u * ((uint32_t)rank + 1) + life + 1;
 }
 
-static struct model_component *add_component(enum model_kind kind, int node, size_t block, size_t more)
+/* `more` bytes follow the block, and `scratch` bytes that are not part of the state. */
+static struct model_component *add_component(enum model_kind kind, int node, size_t block, size_t more,
+                                             size_t scratch)
 {
     struct model_component *c = &model.components[model.component_count++];
     size_t head = kind == MODEL_ENGINE ? sizeof(struct model_engine) : sizeof(struct model_host);
@@ -152,7 +151,7 @@ static struct model_component *add_component(enum model_kind kind, int node, siz
     c->block_at = (head + 63) & ~(size_t)63;
     c->block_bytes = block;
     c->bytes = (c->block_at + block + more + 63) & ~(size_t)63;
-    c->arena = aligned_alloc(64, c->bytes);
+    c->arena = aligned_alloc(64, (c->bytes + scratch + 63) & ~(size_t)63);
     c->base = malloc(c->bytes);
     if (c->arena == NULL || c->base == NULL)
         abort();
@@ -189,7 +188,7 @@ static void add_engine(int node)
 
     if (slots_of(node) == 0)
         return;
-    c = add_component(MODEL_ENGINE, node, bytes, 0);
+    c = add_component(MODEL_ENGINE, node, bytes, 0, 0);
     model.engine_of[node] = model.component_count - 1;
     model.engine_count++;
     snprintf(c->name, sizeof(c->name), "%s%s", model.fabric.nodes[node].name,
@@ -252,10 +251,32 @@ void model_host_begin(int index, unsigned life)
         model_send(index, &tx[i], tx[i].payload != NULL ? tx[i].payload : tx[i].small);
 }
 
+/* Returns the bytes of a struct by_level_rounds for any generation of a host. */
+static size_t rounds_bytes(int node, size_t *scratch)
+{
+    size_t most = 0;
+
+    for (unsigned life = 0; life < MODEL_LIVES_MAX; life++) {
+        const struct model_component c = {.node = node};
+        struct by_endpoint_config config = model_endpoint_config(&c, life);
+        size_t bytes = by_endpoint_size(&config);
+        void *memory = aligned_alloc(64, bytes);
+        struct by_endpoint *endpoint;
+
+        if (memory == NULL || by_endpoint_init(&endpoint, memory, bytes, &config) != 0)
+            abort();
+        bytes = model_rounds_bytes(endpoint, scratch);
+        most = bytes > most ? bytes : most;
+        free(memory);
+    }
+    return most;
+}
+
 static void add_host(int node, int rank)
 {
     int resume = (model.config->faults & MODEL_RESUME) != 0;
     size_t block = 0, done = resume ? (MODEL_CHUNKS_MAX * sizeof(struct by_done) + 63) & ~(size_t)63 : 0;
+    size_t more, scratch = 0;
     struct model_component *c;
 
     for (unsigned life = 0; life < MODEL_LIVES_MAX; life++) {
@@ -267,7 +288,10 @@ static void add_host(int node, int rank)
 
         block = bytes > block ? bytes : block;
     }
-    c = add_component(MODEL_HOST, node, block, resume ? (MODEL_LIVES_MAX - 1) * block + RESUME_BYTES : 0);
+    more = resume ? (MODEL_LIVES_MAX - 1) * block + MODEL_RESUME_BYTES : 0;
+    if (model.config->standbys > 0)
+        more += rounds_bytes(node, &scratch);
+    c = add_component(MODEL_HOST, node, block, more, scratch);
     model.endpoint_of[node] = model.component_count - 1;
     c->rank = rank;
     for (unsigned life = 1; life < MODEL_LIVES_MAX && resume; life++) { /* approximately its later contents */
