@@ -76,8 +76,10 @@ static uint32_t choose(const struct by_sim_node *node, uint64_t now_ns)
     if (standby->tried == standby->count)
         return 0;
     if (standby->rounds != NULL)
-        return now_ns - standby->began_ns >= standby->attempt_ns << (standby->tried - 1) ? standby->tried + 1
-                                                                                         : 0;
+        return now_ns - standby->began_ns >= standby->attempt_ns << (standby->tried - 1) &&
+                       by_endpoint_is_cut(node->endpoint[standby->tried], 0, now_ns, standby->patience_ns)
+                   ? standby->tried + 1
+                   : 0;
     cut = cut_trees(node, now_ns);
     if (cut == 0)
         return 0;
