@@ -2,15 +2,15 @@
 # Faults while collectives run, on leaf-spine with two spines and with banyand: calls must continue,
 # and every result must be right. A switch is killed, restarted or stopped for a while; a link goes
 # down, or blackholes packets in one or both directions; the controller is killed and restarted, is
-# stopped, or loses messages. For each fault the script prints the fault, the event that reported
+# stopped, loses messages, or is away until ranks have moved to a standby. For each fault the script prints the fault, the event that reported
 # it, and the time from the fault to the first chunk after it, with its parts. The last faults leave
 # no other path: a leaf dies, or the link of a host blackholes packets, and calls end with an error
 # that names the cut. Finally a rank dies.
 #   lab-survive.sh [BUILD]   Needs root (77 without). Exit 0: no wrong result, no call that hangs.
-# Settings: N: faults (default 3, the last of which is a blackhole); KINDS: only these kinds;
+# Settings: N: faults (default 3: the first without a controller, the last a blackhole); KINDS: only these kinds;
 # TRANSPORT of the hosts (udp); LAB_OPTIONS of lab up; SEED (default: the clock); EPOCH: faults
 # between two fresh labs (default 20); LOSE=never: no messages are lost; ENDS=no: without the last
-# faults; STORE=etcd: three banyands over an etcd with three members. The leader is then what fails
+# faults; STANDBY: standby generations (default 2); STORE=etcd: three banyands over an etcd with three members. The leader is then what fails
 # as the controller, it may also be cut off from etcd, and members of etcd are killed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -37,8 +37,9 @@ TRANSPORT=${TRANSPORT:-udp}
 read -ra lab_options <<<"${LAB_OPTIONS:-}"
 SEED=${SEED:-$(date +%s)}
 EPOCH=${EPOCH:-20}
+STANDBY=${STANDBY:-2}
 kinds=(kill reboot stop link controller cut leaf swallow)
-[ "$STORE" != etcd ] || kinds+=(apart member)
+if [ "$STORE" = etcd ]; then kinds+=(apart member); elif [ "$STANDBY" != 0 ]; then kinds+=(gone); fi
 [ -z "${KINDS:-}" ] || read -ra kinds <<<"$KINDS"
 RANDOM=$((SEED % 32768))
 echo "SEED=$SEED N=$N"
@@ -48,7 +49,7 @@ ms_between() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.0f", (b - a) * 1000 }'
 hosts="host0 host1 host2 host3"
 links=("leaf0 spine0" "leaf0 spine1" "leaf1 spine0" "leaf1 spine1")
 collectives=(allreduce reduce-scatter allgather broadcast reduce)
-wrong=0 hangs=0 count=0 lose=0
+wrong=0 hangs=0 count=0 lose=0 moves=0
 : >"$dir/times"
 : >"$dir/steps"
 
@@ -59,7 +60,7 @@ start_controller() {
     local n=${1:-0} where=() state=(--state "$dir/state" --socket off "${job[@]}")
     # Followers have no jobs of their own: what the leader has created is in the store.
     [ "$STORE" != etcd ] || { where=(ip netns exec "$cluster-c$n") state=(--store "$store/lab$id" --socket "$dir/socket$n"); }
-    "${where[@]}" "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members$n" --http off "${state[@]}" --lose "$lose" --quiet 500 --trust 1000 \
+    "${where[@]}" "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$id" --members "unix:$dir/members$n" --http off "${state[@]}" --lose "$lose" --quiet 500 --trust 1000 --standby "$STANDBY" \
         >>"$dir/banyand.log" 2>&1 &
     banyands[n]=$!
     children+=("$!")
@@ -97,14 +98,16 @@ more_rows() { [ "$(rows)" -gt "$1" ]; }
 alive() { kill -0 "${ranks[@]}" 2>/dev/null; }
 gone() { ! kill -0 "${banyands[@]}" 2>/dev/null; }
 # Jobs that have continued since line $1 of the controller's log.
-settled_since() { [ "$(tail -n "+$(($1 + 1))" "$dir/banyand.log" | grep -c 'is in generation')" -ge "${2:-1}" ]; }
+settled_since() { [ "$(tail -n "+$(($1 + 1))" "$dir/banyand.log" | grep -Ec 'is in generation|have moved from generation')" -ge "${2:-1}" ]; }
+# The tables of the last generation have standbys, or cannot have any.
+has_standbys() { grep -E 'job 1 runs|is in generation|standby generation' "$dir/banyand.log" | tail -n 1 | grep -Eq 'standby generations'; }
 log_lines() { wc -l <"$dir/banyand.log"; }
 # first_chunk SINCE: the time of the first chunk after a pause, since SINCE, at the last of the
 # ranks; nothing while a rank is missing.
 first_chunk() {
     local host files=()
     for host in $hosts; do files+=("$dir/$host.out"); done
-    awk -v since="$1" '/continues in generation.*first chunk at [0-9.]*$/ { at[FILENAME] = $NF }
+    awk -v since="$1" '/continues in (standby )?generation.*first chunk at [0-9.]*$/ { at[FILENAME] = $NF }
         END {
             for (i = 1; i < ARGC; i++) {
                 if (at[ARGV[i]] + 0 < since + 0) exit 1
@@ -132,7 +135,7 @@ parts() {
             last["planned"] = stamp($2) - word[3] + word[4]
             last["told"] = stamp($2) - word[6]
         }
-        FILENAME != "-" && /continues in generation.*first chunk at [0-9.]*$/ && $NF >= since + 0 && $NF <= until + 0 {
+        FILENAME != "-" && /continues in (standby )?generation.*first chunk at [0-9.]*$/ && $NF >= since + 0 && $NF <= until + 0 {
             match($0, /made no progress for.*first/)
             steps[FILENAME] = $NF - since " " substr($0, RSTART, RLENGTH)
         }
@@ -153,9 +156,16 @@ restart_switch() { # SWITCH WORD...
     children+=("$!")
     disown
 }
+# came_back SPINE WORD...: the controller is back, and then the switch.
+came_back() {
+    start_controller "$leader"
+    await 8 settled_since "$lines" || fail "banyand goes on with the standby" "$dir/banyand.log"
+    restart_switch "$@"
+}
 fresh_lab() {
     local n
-    rm -rf "$dir/state" "$dir/banyand.log"
+    rm -rf "$dir/state"
+    : >"$dir/banyand.log"
     job=(--job "1=$1")
     "$banyan" lab up "$dir/fabric.json" -c "$1" --transport "$TRANSPORT" "${lab_options[@]}" >"$dir/up.out" 2>&1 || { fail "the lab comes up" "$dir/up.out"; finish; }
     id=$(id_of "$dir/up.out")
@@ -275,6 +285,17 @@ hit() {
         undo="restart_switch $spine ${words[*]}"
         saw="switch $spine is down"
         ;;
+    gone) # the controller is away as long as calls stand still
+        what="controller, away until ranks moved, and $spine"
+        mapfile -d '' words <"/proc/$pid/cmdline"
+        words[0]=$build/bin/banyan-switchd
+        kill -KILL "$controller"
+        while runs "$controller"; do sleep 0.005; done
+        since=$(now)
+        kill -KILL "$pid"
+        undo="came_back $spine ${words[*]}"
+        saw='ranks have moved'
+        ;;
     cut) # the controller stands still: its connections are there, and nobody answers
         pause=$((200 + $(draw 600)))
         what="controller stopped for $pause ms, and $spine killed"
@@ -296,6 +317,7 @@ class_of() {
     case $1 in
     leaf) echo "without another path" ;;
     controller | cut | apart) echo "without a controller for a while" ;;
+    gone) echo "without a controller" ;;
     member) echo "with another path, a member of etcd killed" ;;
     *) [ "$lose" = 0 ] && echo "with another path" || echo "with another path, messages to the controller lost" ;;
     esac
@@ -303,7 +325,8 @@ class_of() {
 # Injects one fault. Every rank must then complete a chunk, and further results must follow. Status
 # 1: a call hangs.
 fault() {
-    local kind=$1 before since what saw undo at ms by lines number steps=
+    local kind=$1 before since what saw undo at ms by lines number moved steps=
+    [ "$STANDBY" = 0 ] || await 3 has_standbys || true
     before=$(rows)
     lines=$(log_lines)
     hit "$kind"
@@ -314,6 +337,13 @@ fault() {
         before=$(rows)
     else
         ms=0 by="nothing stood still"
+    fi
+    moved=$(awk -v since="$since" '/continues in standby generation/ && $NF >= since + 0 { n++ } END { print n + 0 }' "$dir"/host*.out)
+    [ "$moved" = 0 ] || moves=$((moves + 1)) by="$by${by:+, }$moved ranks moved"
+    if [ "$kind" = gone ] && { [ "$moved" = 0 ] || [ "$ms" = 0 ]; }; then
+        hangs=$((hangs + 1))
+        fail "fault $count: $what: no rank has moved" "$dir"/host*.out "$dir/banyand.log"
+        return 1
     fi
     if ! alive || ! await 15 more_rows "$((before + 1))"; then
         hangs=$((hangs + 1))
@@ -361,11 +391,12 @@ while [ "$count" -lt "$N" ]; do
         count=$((count + 1))
         kind=${kinds[$(draw ${#kinds[@]})]}
         [ "$N" -gt 3 ] || [ "$count" -lt "$N" ] || kind=swallow
+        [ "$N" -gt 3 ] || [ "$count" -gt 1 ] || [ "$STANDBY" = 0 ] || [ "$STORE" = etcd ] || kind=gone
         fault "$kind" || break
     done
     end_lab
 done
-if [ "$wrong" -eq 0 ] && [ "$hangs" -eq 0 ]; then pass "$N faults: $verified results, none wrong, no call hangs"; else fail "$N faults: $wrong wrong results, $hangs hang"; fi
+if [ "$wrong" -eq 0 ] && [ "$hangs" -eq 0 ]; then pass "$N faults: $verified results, none wrong, no call hangs; ranks moved to a standby after $moves"; else fail "$N faults: $wrong wrong results, $hangs hang"; fi
 sort -n "$dir/times" | awk '
     { ms = $1; $1 = ""; t["" , ++n[""]] = ms; t[$0, ++n[$0]] = ms }
     function show(class) { printf "%s: median %d ms, worst %d ms, of %d", class, t[class, int((n[class] + 1) / 2)], t[class, n[class]], n[class] }
