@@ -380,7 +380,8 @@ static void look_at_waits(struct banyan_comm *comm, uint64_t now_ns)
 static bool step_standbys(struct banyan_comm *comm, uint64_t now_ns)
 {
     struct by_member *member = comm->member;
-    int moved = by_standby_step(comm, &member->standbys, &member->survive, member->move_ns);
+    int moved = by_standby_step(comm, &member->standbys, &member->survive, member->move_ns,
+                                comm->context->fabric != NULL ? by_comm_now(comm) : now_ns);
 
     if (moved < 0)
         by_comm_end(comm, moved, by_fail_text());

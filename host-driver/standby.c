@@ -209,10 +209,9 @@ static uint32_t choose_first(const struct banyan_comm *comm, const struct by_sta
 }
 
 /* Returns the standby to which the rank must move now, counted from 1; 0: none. */
-static uint32_t choose(const struct banyan_comm *comm, struct by_standbys *standbys, uint64_t patience_ns)
+static uint32_t choose(const struct banyan_comm *comm, struct by_standbys *standbys, uint64_t patience_ns,
+                       uint64_t now_ns)
 {
-    uint64_t now_ns = by_comm_now(comm);
-
     for (uint32_t s = standbys->count; s > standbys->tried; s--)
         if (standbys->list[s - 1].side != NULL &&
             by_endpoint_counters(standbys->list[s - 1].side->endpoint)->probe > 0)
@@ -267,7 +266,7 @@ static int carry(struct banyan_comm *comm, struct by_standbys *standbys, struct 
 }
 
 int by_standby_step(struct banyan_comm *comm, struct by_standbys *standbys, struct by_survive *survive,
-                    uint64_t patience_ns)
+                    uint64_t patience_ns, uint64_t now_ns)
 {
     uint32_t s;
     int error;
@@ -276,7 +275,7 @@ int by_standby_step(struct banyan_comm *comm, struct by_standbys *standbys, stru
         return 0;
     if (standbys->tried == 0)
         open_all(comm, standbys);
-    s = choose(comm, standbys, patience_ns);
+    s = choose(comm, standbys, patience_ns, now_ns);
     if (s > 0)
         return enter(comm, standbys, survive, s);
     if (standbys->rounds == NULL)

@@ -51,10 +51,11 @@ void by_standby_take(struct banyan_comm *comm, struct by_standbys *standbys,
  * Runs one round; cheap if there are no standbys. A chunk that has waited for `patience_ns` in a
  * tree that no node reports as waiting for a rank begins a move. Returns 0 if nothing has changed,
  * 1 if the node must be stepped at once, 2 when the calls continue in a standby, which is then no
- * longer in the list; else an error with its text: the calls cannot continue.
+ * longer in the list; else an error with its text: the calls cannot continue. `now_ns` is
+ * that of by_comm_now.
  */
 int by_standby_step(struct banyan_comm *comm, struct by_standbys *standbys, struct by_survive *survive,
-                    uint64_t patience_ns);
+                    uint64_t patience_ns, uint64_t now_ns);
 /* Whether a move has come to no end for long, and no standby is left: the controller must supply
  * tables. */
 bool by_standby_is_stuck(const struct banyan_comm *comm, const struct by_standbys *standbys,
