@@ -12,9 +12,13 @@
 
 /* Checks of the chunks in flight within the patience (count). */
 #define LOOKS 8u
-/* An attempt may take so many times the patience, and each further one twice as long as the one
- * before. */
-#define ATTEMPT 4u
+/* An attempt may take so many times the patience, and at least so long (ns); each further one twice
+ * as long as the one before. Where ranks are in different attempts only the controller can help. */
+#define ATTEMPT          4u
+#define ATTEMPT_LEAST_NS UINT64_C(200000000)
+/* Least patience in a standby whose base the ranks have left (ns). The others may use the part that
+ * has failed, so a false alarm would be worse than a pause. */
+#define AGAIN_NS UINT64_C(1000000000)
 
 /* ---- tables ---- */
 
@@ -159,7 +163,9 @@ static void open_all(struct banyan_comm *comm, struct by_standbys *standbys)
 
 static uint64_t attempt_ns(const struct by_standbys *standbys, uint64_t patience_ns)
 {
-    return ATTEMPT * patience_ns << (standbys->tried - 1);
+    uint64_t least_ns = ATTEMPT * patience_ns;
+
+    return (least_ns > ATTEMPT_LEAST_NS ? least_ns : ATTEMPT_LEAST_NS) << (standbys->tried - 1);
 }
 
 /* Whether the attempt has taken too long, and its tree is not waiting for a rank. */
@@ -221,6 +227,8 @@ static uint32_t choose(const struct banyan_comm *comm, struct by_standbys *stand
     standbys->looked_ns = now_ns;
     if (standbys->tried > 0)
         return has_failed(standbys, patience_ns, now_ns) ? next_after(standbys, standbys->tried) : 0;
+    if (standbys->list[0].base != comm->job.gen && patience_ns < AGAIN_NS)
+        patience_ns = AGAIN_NS;
     return by_endpoint_inflight(comm->progress.endpoint) > 0
                ? choose_first(comm, standbys, patience_ns, now_ns)
                : 0;

@@ -326,7 +326,8 @@ class_of() {
 # 1: a call hangs.
 fault() {
     local kind=$1 before since what saw undo at ms by lines number moved steps=
-    [ "$STANDBY" = 0 ] || await 3 has_standbys || true
+    # Without standbys no rank moves.
+    if [ "$STANDBY" != 0 ] && ! await 3 has_standbys && [ "$kind" = gone ]; then kind=kill; fi
     before=$(rows)
     lines=$(log_lines)
     hit "$kind"

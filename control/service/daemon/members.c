@@ -181,11 +181,13 @@ static bool is_used(const struct by_daemon *daemon, uint16_t job)
     return peer != NULL;
 }
 
-/* Injects faults. The first and last messages of a connection are spared: another fault. */
+/* Injects faults. The first and last messages of a connection are spared: another fault. So are
+ * standbys: they are repeated with a connection, but not within it. */
 static bool is_lost(struct by_daemon *daemon, uint8_t type)
 {
     if (daemon->options.lose == 0 || type == BY_MEMBER_HELLO || type == BY_MEMBER_GROUP ||
-        type == BY_MEMBER_WELCOME || type == BY_MEMBER_BYE || type == BY_MEMBER_FAIL)
+        type == BY_MEMBER_WELCOME || type == BY_MEMBER_BYE || type == BY_MEMBER_FAIL ||
+        type == BY_MEMBER_STANDBY)
         return false;
     return by_prng_below(&daemon->members->prng, 1000) < daemon->options.lose;
 }
