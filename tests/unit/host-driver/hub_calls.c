@@ -1,6 +1,10 @@
 /* Implements hub_calls.h. */
 #include "tests/unit/host-driver/hub_calls.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
 #include "host-driver/comm.h"
 #include "tests/unit/host-driver/rig.h"
 
@@ -114,4 +118,18 @@ void hub_run_for(uint64_t chunks)
 
     hub_until(hub_members(&hub) == HUB_HOSTS);
     hub_until(hub_counter(&hub, 0, "endpoint/result") - begin >= chunks);
+}
+
+void hub_random(void (*one_round)(uint64_t seed))
+{
+    const char *given = getenv("BANYAN_TEST_SEED");
+    uint64_t first = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    int rounds = given != NULL ? 1 : 12;
+
+    for (int i = 0; i < rounds; i++) {
+        fprintf(stderr, "%s round of seed %llu", i == 0 ? "" : "\r",
+                (unsigned long long)(first + (uint64_t)i));
+        one_round(first + (uint64_t)i);
+    }
+    fprintf(stderr, "\n");
 }

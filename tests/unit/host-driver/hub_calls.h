@@ -28,6 +28,9 @@ void hub_check(unsigned which);
 /* Runs until rank 0 has received results of so many more chunks, while calls are in progress. */
 void hub_run_for(uint64_t chunks);
 
+/* Runs rounds with different seeds, or the one of BANYAN_TEST_SEED, and prints the seed of each. */
+void hub_random(void (*one_round)(uint64_t seed));
+
 /* Turns until `condition`; too long a time ends the test. */
 #define hub_until(condition)                                                                                 \
     for (uint64_t begin_ns = by_clock_ns(); !(condition); hub_turn_all())                                    \

@@ -201,17 +201,8 @@ static void one_round(uint64_t seed)
 
 static void rounds_with_random_faults_end_right(void **state)
 {
-    const char *given = getenv("BANYAN_TEST_SEED");
-    uint64_t first = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    int rounds = given != NULL ? 1 : 12;
-
     (void)state;
-    for (int i = 0; i < rounds; i++) {
-        fprintf(stderr, "%s round of seed %llu", i == 0 ? "" : "\r",
-                (unsigned long long)(first + (uint64_t)i));
-        one_round(first + (uint64_t)i);
-    }
-    fprintf(stderr, "\n");
+    hub_random(one_round);
 }
 
 /* ---- ends ---- */
