@@ -9,6 +9,7 @@
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/exchange.h"
+#include "host-driver/fallback/team.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/ranks.h"
 #include "offload/wire/types.h"

@@ -34,6 +34,7 @@ host-driver_SRC := \
 	host-driver/fallback/pipe.c \
 	host-driver/fallback/reason.c \
 	host-driver/fallback/socket.c \
+	host-driver/fallback/team.c \
 	host-driver/fallback/work.c \
 	host-driver/faults.c \
 	host-driver/gpu/driver.c \

@@ -12,6 +12,7 @@
 #include "host-driver/fallback/measure.h"
 #include "host-driver/fallback/memory.h"
 #include "host-driver/fallback/reason.h"
+#include "host-driver/fallback/team.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/float_env.h"
 #include "host-driver/local/single.h"
@@ -67,38 +68,7 @@ struct by_fallback {
     struct by_fallback_counters counters;
 };
 
-const char *by_way_name(enum by_way way)
-{
-    return way == BY_WAY_RING ? "ring" : way == BY_WAY_CUBE ? "rhd" : "circulant";
-}
-
 /* ---- opening */
-
-int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, struct by_team *team)
-{
-    memset(team, 0, sizeof(*team));
-    if (!by_circulant_init(&team->circulant, rank_count))
-        return by_fail(BY_ELIMIT, "%u ranks are more than the schedules support", rank_count);
-    team->moves = by_circulant_moves(&team->circulant);
-    team->rank = rank;
-    team->way = way;
-    return 0;
-}
-
-static int open_team(struct by_team *team, const struct by_fallback_config *config)
-{
-    uint32_t count = config->meeting->rank_count;
-    int error = by_fallback_team_plan(config->meeting->rank, count, config->way, team);
-
-    if (error != 0)
-        return error;
-    team->schedules = calloc(count, sizeof(*team->schedules));
-    if (team->schedules == NULL)
-        return by_fail(BY_ENOMEM, "no memory for the schedules of %u ranks", count);
-    for (uint32_t rank = 0; rank < count; rank++)
-        by_circulant_schedule(&team->circulant, rank, &team->schedules[rank]);
-    return 0;
-}
 
 static int meet(struct by_fallback *fallback, const struct by_fallback_config *config)
 {
@@ -141,7 +111,7 @@ int by_fallback_open(const struct by_fallback_config *config, struct by_fallback
     fallback->peers.listener = fallback->mesh.watch = -1;
     fallback->stall_ns = config->stall_ns;
     fallback->absent_ns = config->absent_ns;
-    error = open_team(&fallback->team, config);
+    error = by_team_open(&fallback->team, config->meeting->rank, config->meeting->rank_count, config->way);
     pieces = by_team_pieces(&fallback->team);
     if (error == 0) {
         fallback->round.send = calloc(pieces, sizeof(struct iovec));

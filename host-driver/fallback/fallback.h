@@ -80,13 +80,9 @@ uint64_t by_fallback_deadline(const struct by_fallback *fallback);
 /* Fills the descriptors that poll() may sleep on, at most BY_FALLBACK_FDS; returns their number. */
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds);
 
-/* Prepares a team for predictions only: without schedules. */
-int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, struct by_team *team);
 const struct by_team *by_fallback_team(const struct by_fallback *fallback);
 const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback);
 /* Those of the schedules; all 0 without schedules. */
 const struct by_schedule_counters *by_fallback_schedule_counters(const struct by_fallback *fallback);
-/* "circulant", "ring" or "rhd". */
-const char *by_way_name(enum by_way way);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host-driver/fallback/fallback.h"
+#include "host-driver/fallback/team.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/tools/perf/report.h"
 #include "host-driver/tools/perf/world.h"
@@ -68,11 +68,10 @@ static double between_hosts_us(const struct explaining *e, const struct banyan_q
 
     *rounds = 0;
     if (e->options->alpha_us <= 0 || e->options->beta_ns <= 0 ||
-        by_fallback_team_plan(query->rank, query->rank_count,
-                              strcmp(way, "ring") == 0  ? BY_WAY_RING
-                              : strcmp(way, "rhd") == 0 ? BY_WAY_CUBE
-                                                        : BY_WAY_CIRCULANT,
-                              &team) != 0)
+        by_team_plan(&team, query->rank, query->rank_count,
+                     strcmp(way, "ring") == 0  ? BY_WAY_RING
+                     : strcmp(way, "rhd") == 0 ? BY_WAY_CUBE
+                                               : BY_WAY_CIRCULANT) != 0)
         return 0;
     if (query->collective == BANYAN_BARRIER)
         call.dtype = BY_DTYPE_U8;
