@@ -55,6 +55,7 @@ struct by_group {
     uint16_t parent;               /* the parent's job */
     uint16_t seat;                 /* this rank's host in that job */
     int error;                     /* why this rank cannot take part, with `text`; or 0 */
+    int apart;                     /* the same for a group on several hosts only */
     char text[BY_GROUP_TEXT];
     uint8_t hosts[BY_MEMBER_GROUP_BYTES]; /* ranks of the parent's job; known after the first exchange */
     uint32_t host_bytes;

@@ -92,16 +92,16 @@ static int open_host(struct banyan_comm *comm, uint32_t job)
     return comm->image != NULL ? open_trees(comm, job) : open_alone(comm, job);
 }
 
-/* The first rank of a group requests a job for its hosts; the others then join it. */
+/* The first rank of a group on several hosts requests a job for these; the others then join it. */
 static int open_group(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t *job)
 {
-    bool asks = ranks != NULL && by_ranks_is_first(ranks);
+    bool near = by_ranks_are_near(ranks), asks = ranks != NULL && by_ranks_is_first(ranks) && !near;
     int error = by_ranks_refusal(ranks);
 
     if (error == 0 && asks)
         error = open_host(comm, 0);
     error = by_ranks_grant(comm, ranks, error, job);
-    if (error == 0 && !asks && by_ranks_lead(ranks))
+    if (error == 0 && !near && !asks && by_ranks_lead(ranks))
         error = open_host(comm, *job);
     return error;
 }
@@ -138,7 +138,7 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
     else if (by_ranks_lead(ranks))
         error = open_host(comm, number);
     error = by_ranks_connect(comm, ranks, number, error);
-    if (error == 0)
+    if (error == 0 && comm->hosts.fallback == NULL)
         error = by_hosts_open(comm);
     if (error == 0)
         error = by_staging_open(comm);

@@ -1,6 +1,7 @@
 /*
  * Communicators of some ranks of another one. Their hosts get a job of their own from the
- * controller (BY_MEMBER_GROUP), which ends when they have left. Neighbours: comm_open.c opens the
+ * controller (BY_MEMBER_GROUP), which ends when they have left; ranks of one host share its memory
+ * instead, without a job. Neighbours: comm_open.c opens the
  * communicator; ranks.c exchanges what its ranks must know of each other. Thread: the new
  * communicator's.
  */
@@ -14,8 +15,8 @@
 
 /* ---- the group's ranks alone */
 
-/* Finds out whether this rank can take part. */
-static int check(const struct banyan_comm *parent)
+/* Finds out whether this rank can take part in a group on several hosts, which need a job. */
+static int check_job(const struct banyan_comm *parent)
 {
     if (!by_member_wanted(parent->context))
         return by_fail(BY_EUNSUPPORTED,
@@ -23,8 +24,6 @@ static int check(const struct banyan_comm *parent)
                        "BANYAN_CONTROLLER");
     if (parent->image == NULL)
         return by_fail(BY_EUNSUPPORTED, "another communicator requires a parent with tables");
-    if (atomic_load(&parent->error) != 0)
-        return by_fail(BY_ESTATE, "the parent communicator has failed");
     if (parent->job.rank_count > BY_MEMBER_GROUP_BYTES * 8)
         return by_fail(BY_ELIMIT, "the parent has %u hosts; other communicators are for at most %u",
                        parent->job.rank_count, BY_MEMBER_GROUP_BYTES * 8);
@@ -34,7 +33,7 @@ static int check(const struct banyan_comm *parent)
 static banyan_status_t create(struct banyan_comm *parent, const struct banyan_bootstrap *ranks,
                               struct banyan_comm **out)
 {
-    struct by_group group = {.parent = parent->job.job, .seat = parent->job.rank};
+    struct by_group group = {.parent = parent->job.job, .seat = parent->image != NULL ? parent->job.rank : 0};
     int error;
 
     by_bootstrap_init(&group.bootstrap);
@@ -42,8 +41,11 @@ static banyan_status_t create(struct banyan_comm *parent, const struct banyan_bo
     group.bootstrap.source = BY_SOURCE_CALLER;
     group.bootstrap.meeting.rank = ranks->rank;
     group.bootstrap.meeting.rank_count = ranks->rank_count;
-    group.error = check(parent);
-    if (group.error != 0)
+    if (atomic_load(&parent->error) != 0)
+        group.error = by_fail(BY_ESTATE, "the parent communicator has failed");
+    else
+        group.apart = check_job(parent);
+    if (group.error != 0 || group.apart != 0)
         snprintf(group.text, sizeof(group.text), "%s", by_fail_text());
     error = by_comm_create(parent->context, 0, &group, out);
     by_bootstrap_close(&group.bootstrap);

@@ -268,7 +268,8 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
     if (by_exchange_is(call->collective)) {
         if (why != NULL)
             *why = comm->progress.endpoint == NULL ? BY_HOSTS_NO_TABLE : BY_HOSTS_NO_TREES;
-        return comm->hosts.ready;
+        return comm->hosts.ready &&
+               (comm->hosts.fallback == NULL || by_fallback_connects(comm->hosts.fallback));
     }
     return serve_tree_call(comm, call, why);
 }
@@ -352,6 +353,12 @@ void by_hosts_announce(const struct banyan_comm *comm)
     const char *before = "the table lacks some trees; ";
     char why[1024] = "", scheduled[512];
 
+    if (!by_fallback_connects(comm->hosts.fallback)) {
+        fprintf(stderr,
+                "banyan: rank %u of %u of a communicator on %s: through memory that its ranks share\n",
+                comm->rank, comm->rank_count, comm->header.name);
+        return;
+    }
     if (comm->image == NULL)
         by_append(why, sizeof(why), "%s; all collectives",
                   strcmp(settings->value[BY_SETTING_OFFLOAD], "off") == 0 ? "BANYAN_OFFLOAD is off"

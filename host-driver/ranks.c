@@ -12,6 +12,7 @@
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
+#include "host-driver/local/single.h"
 #include "host-driver/local/slices.h"
 
 #define RANKS_KEY UINT32_C(0x52000000) /* separates these meetings from those between hosts */
@@ -28,7 +29,10 @@ struct ranks_place {
     uint8_t pad[2];
     uint16_t seat; /* of a group: of its host in the parent's job */
     int32_t error; /* of a group: it cannot take part */
-    uint64_t key;  /* for the socket of the ranks of its host, if it leads them */
+    int32_t apart; /* the same if the group is on several hosts */
+    uint32_t unused;
+    uint64_t space; /* by_place_space; 0: it shares no memory */
+    uint64_t key;   /* for the socket of the ranks of its host, if it leads them */
     char text[BY_GROUP_TEXT];
     char door[BY_PLACE_TEXT]; /* of rank 0 of a group whose ranks connect: where they meet */
 };
@@ -54,7 +58,7 @@ struct by_ranks {
     struct ranks_place *place; /* by rank */
     uint64_t deadline_ns;
     struct by_mates mates;
-    bool is_group;
+    bool is_group, is_near;
     int listening; /* of a group: the error of its socket for the ranks of this host */
     int refusal;   /* of a group, with `text` */
     char text[BY_MEMBER_TEXT_MAX];
@@ -101,30 +105,79 @@ static void refuse(struct by_ranks *ranks, int error)
     snprintf(ranks->text, sizeof(ranks->text), "%s", by_fail_text());
 }
 
-/* Collects the hosts of the group, and finds the first rank that cannot take part. */
-static void judge_places(const struct by_ranks *ranks, struct by_group *group)
+/* Finds the first rank that cannot take part in the group; `apart`: on several hosts. */
+static int find_refusal(const struct by_ranks *ranks, bool apart)
 {
-    uint32_t hosts = 0;
-
     for (uint32_t rank = 0; rank < ranks->rank_count; rank++) {
         const struct ranks_place *place = &ranks->place[rank];
-        uint32_t byte = place->seat / 8, bit = 1u << place->seat % 8;
+        int error = apart ? place->apart : place->error;
 
-        if (place->error != 0) {
-            group->error = by_fail(place->error, "rank %u on %s: %.239s", rank, place->host, place->text);
-            return;
-        }
+        if (error != 0)
+            return by_fail(error, "rank %u on %s: %.239s", rank, place->host, place->text);
+    }
+    return 0;
+}
+
+/* Whether all ranks of the group are on one host of the parent. */
+static bool are_together(const struct by_ranks *ranks)
+{
+    for (uint32_t rank = 1; rank < ranks->rank_count; rank++)
+        if (ranks->place[rank].seat != ranks->place[0].seat ||
+            strcmp(ranks->place[rank].host, ranks->place[0].host) != 0)
+            return false;
+    return true;
+}
+
+/* Whether the ranks of a group on one host can share memory. 0, or an error with its text. */
+static int judge_memory(const struct by_ranks *ranks)
+{
+    const char *host = ranks->place[0].host;
+
+    if (ranks->rank_count > BY_SINGLE_RANKS_MAX)
+        return by_fail(BY_EUNSUPPORTED,
+                       "all %u ranks of the communicator run on %s; at most %u ranks share memory",
+                       ranks->rank_count, host, BY_SINGLE_RANKS_MAX);
+    for (uint32_t rank = 0; rank < ranks->rank_count; rank++) {
+        if (ranks->place[rank].space == 0)
+            return by_fail(
+                BY_EUNSUPPORTED,
+                "all %u ranks of the communicator run on %s, and rank %u shares no memory: it is on "
+                "a fabric in memory, or BANYAN_NEAR is not memory, or /proc is not mounted",
+                ranks->rank_count, host, rank);
+        if (ranks->place[rank].space != ranks->place[0].space)
+            return by_fail(BY_EUNSUPPORTED,
+                           "all %u ranks of the communicator run on %s, but rank %u cannot share memory with "
+                           "rank 0: start them as one user, in one network namespace",
+                           ranks->rank_count, host, rank);
+    }
+    return 0;
+}
+
+/* Collects the hosts of the group. */
+static void list_hosts(const struct by_ranks *ranks, struct by_group *group)
+{
+    for (uint32_t rank = 0; rank < ranks->rank_count; rank++) {
+        uint32_t byte = ranks->place[rank].seat / 8;
+
         if (byte >= sizeof(group->hosts))
             continue; /* that rank reports it */
-        hosts += !(group->hosts[byte] & bit);
-        group->hosts[byte] |= (uint8_t)bit;
+        group->hosts[byte] |= (uint8_t)(1u << ranks->place[rank].seat % 8);
         if (byte >= group->host_bytes)
             group->host_bytes = byte + 1;
     }
-    if (hosts < 2)
-        group->error = by_fail(BY_EUNSUPPORTED,
-                               "all %u ranks of the communicator run on %s; trees connect at least 2 hosts",
-                               ranks->rank_count, ranks->place[0].host);
+}
+
+/* Decides what carries the group, or why nothing does. */
+static void judge_places(struct by_ranks *ranks, struct by_group *group)
+{
+    bool together = are_together(ranks);
+
+    group->error = find_refusal(ranks, false);
+    if (group->error == 0)
+        group->error = together ? judge_memory(ranks) : find_refusal(ranks, true);
+    ranks->is_near = together && group->error == 0;
+    if (!together)
+        list_hosts(ranks, group);
 }
 
 /* Keeps an error of this rank, with the text of the last error, for the first exchange. */
@@ -133,6 +186,17 @@ static void keep_error(struct by_group *group, int error)
     group->error = error;
     if (error != 0)
         snprintf(group->text, sizeof(group->text), "%s", by_fail_text());
+}
+
+/* Returns what ranks that share memory have in common; 0: this one shares none. */
+static uint64_t space_of(const struct banyan_context *context)
+{
+    uint64_t space;
+
+    if (context->fabric != NULL || strcmp(context->settings.value[BY_SETTING_NEAR], "memory") != 0 ||
+        !by_place_space(&space))
+        return 0;
+    return space != 0 ? space : 1;
 }
 
 static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
@@ -145,6 +209,8 @@ static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
             keep_error(comm->group, by_bootstrap_offer(&comm->group->bootstrap, mine.door));
         mine.seat = comm->group->seat;
         mine.error = comm->group->error;
+        mine.apart = comm->group->apart;
+        mine.space = space_of(comm->context);
         snprintf(mine.text, sizeof(mine.text), "%s", comm->group->text);
     }
     snprintf(mine.host, sizeof(mine.host), "%s", comm->header.name);
@@ -163,7 +229,7 @@ static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
     if (error == 0 && comm->group != NULL) {
         ranks->place[0].door[BY_PLACE_TEXT - 1] = 0;
         judge_places(ranks, comm->group);
-        if (comm->group->error == 0 && ranks->place[0].door[0] != 0)
+        if (comm->group->error == 0 && !ranks->is_near && ranks->place[0].door[0] != 0)
             comm->group->error = by_bootstrap_take(&comm->group->bootstrap, ranks->place[0].door);
         refuse(ranks, comm->group->error);
     }
@@ -227,6 +293,11 @@ int by_ranks_meet(struct banyan_comm *comm, uint32_t job, struct by_ranks **out)
 bool by_ranks_is_first(const struct by_ranks *ranks)
 {
     return ranks->rank == 0;
+}
+
+bool by_ranks_are_near(const struct by_ranks *ranks)
+{
+    return ranks != NULL && ranks->is_near;
 }
 
 int by_ranks_refusal(const struct by_ranks *ranks)
@@ -377,7 +448,9 @@ static int judge(const struct by_ranks *ranks, const struct ranks_result *result
 static int exchange_results(struct banyan_comm *comm, struct by_ranks *ranks, int error, uint16_t *host_of,
                             uint32_t *host_count)
 {
-    struct ranks_result mine = {.error = error, .host = comm->job.rank, .host_count = comm->job.rank_count};
+    struct ranks_result mine = {.error = error,
+                                .host = ranks->is_near ? 0 : comm->job.rank,
+                                .host_count = ranks->is_near ? 1 : comm->job.rank_count};
     struct ranks_result *all = calloc(ranks->rank_count, sizeof(*all));
     int failed;
 
@@ -432,6 +505,22 @@ static int open_local(struct banyan_comm *comm, struct by_ranks *ranks, const ui
     return by_local_open(&comm->local, &seats, &ranks->mates, &config);
 }
 
+/* Connects the ranks of a group on one host through its memory. */
+static int open_near(struct banyan_comm *comm, struct by_ranks *ranks)
+{
+    struct by_single *single = NULL;
+    int error = by_single_open(&single, &ranks->mates, ranks->place[0].key, ranks->rank, ranks->rank_count,
+                               by_clock_ns() + comm->context->stall_ns);
+
+    if (error != 0)
+        return error;
+    by_comm_alone(comm, ranks->rank, ranks->rank_count, comm->group->parent);
+    error = by_fallback_open_single(&comm->hosts.fallback, single, ranks->rank, ranks->rank_count,
+                                    comm->context->stall_ns, comm->context->absent_ns);
+    comm->hosts.ready = error == 0;
+    return error;
+}
+
 int by_ranks_connect(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t job, int error)
 {
     uint16_t *host_of;
@@ -442,11 +531,14 @@ int by_ranks_connect(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t 
     host_of = calloc(ranks->rank_count, sizeof(*host_of));
     if (error == 0)
         error = ranks->listening;
+    if (error == 0 && ranks->is_near)
+        error = open_near(comm, ranks);
     if (host_of == NULL)
         error = by_fail(BY_ENOMEM, "no memory for the hosts of %u ranks", ranks->rank_count);
     else
         error = exchange_results(comm, ranks, error, host_of, &host_count);
-    if (error == 0 && host_of != NULL && !(ranks->is_group && is_plain(ranks, host_of, host_count)))
+    if (error == 0 && host_of != NULL && !ranks->is_near &&
+        !(ranks->is_group && is_plain(ranks, host_of, host_count)))
         error = open_local(comm, ranks, host_of, host_count, job);
     free(host_of);
     by_ranks_free(ranks);

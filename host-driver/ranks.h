@@ -37,6 +37,9 @@ bool by_ranks_lead(const struct by_ranks *ranks);
  * last error; then connects the ranks of the host. Frees `ranks`. 0, or the first error of all
  * ranks with its text. */
 int by_ranks_connect(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t job, int error);
+/* For a group: whether all its ranks run on one host, whose memory they will share. They need no
+ * job. */
+bool by_ranks_are_near(const struct by_ranks *ranks);
 void by_ranks_free(struct by_ranks *ranks);
 
 /* Returns `call` as the endpoint sees it: the call itself, or with several ranks on a host the one

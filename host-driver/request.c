@@ -244,6 +244,12 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
         return by_fail(error, "%s: %u operations are running, which is the limit; wait for one", name,
                        BY_CALLS_MAX);
     case BY_EUNSUPPORTED:
+        if (by_exchange_is(request->call.collective) && request->comm->is_group &&
+            by_hosts_share(request->comm))
+            return by_fail(error,
+                           "%s: the %u ranks of the communicator share memory on %s, which does not "
+                           "carry it",
+                           name, request->comm->rank_count, request->comm->header.name);
         if (by_exchange_is(request->call.collective))
             return by_fail(
                 error,
@@ -378,9 +384,10 @@ static void collect_from_hosts(struct banyan_request *request)
 
     if (!has_failed(request, result))
         return;
-    snprintf(request->text, sizeof(request->text), "%s between hosts, rank %u of %u: %s: %s",
-             by_call_name(&request->call), request->comm->rank, request->comm->rank_count,
-             by_error_text(result), by_fallback_text(fallback));
+    snprintf(request->text, sizeof(request->text), "%s %s, rank %u of %u: %s: %s",
+             by_call_name(&request->call), by_fallback_connects(fallback) ? "between hosts" : "on one host",
+             request->comm->rank, request->comm->rank_count, by_error_text(result),
+             by_fallback_text(fallback));
     by_comm_fail(request->comm, result);
 }
 

@@ -101,6 +101,9 @@ struct by_bootstrap_place {
 /* Sets a hash of the running system and its network namespace. Returns whether both are known; if
  * not, the hash covers the rest. */
 bool by_place_machine(uint64_t *machine);
+/* Sets a hash of all that processes must have in common to share memory: the running system, its
+ * network namespace, and the user. Returns whether they are known. */
+bool by_place_space(uint64_t *space);
 /* Fills in this host's addresses, of links that are up; may be none. */
 void by_place_here(struct by_bootstrap_place *place, uint16_t port);
 void by_place_write(const struct by_bootstrap_place *place, char text[BY_PLACE_TEXT]);

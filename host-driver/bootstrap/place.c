@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "host-driver/bootstrap/bootstrap.h"
 #include "offload/base/bytes.h"
@@ -17,23 +18,39 @@
 
 _Static_assert(2 * BYTES_MAX < BY_PLACE_TEXT, "a place fits its text");
 
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a */
+#define HASH_TIMES UINT64_C(0x100000001b3)
+
 bool by_place_machine(uint64_t *machine)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    uint64_t hash = HASH_BEGIN;
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     bool known = file != NULL;
     struct stat space = {0};
     int c;
 
     while (file != NULL && (c = getc(file)) != EOF)
-        hash = (hash ^ (uint8_t)c) * UINT64_C(0x100000001b3);
+        hash = (hash ^ (uint8_t)c) * HASH_TIMES;
     if (file != NULL)
         fclose(file);
     if (stat("/proc/self/ns/net", &space) == 0)
-        hash = (hash ^ space.st_ino) * UINT64_C(0x100000001b3);
+        hash = (hash ^ space.st_ino) * HASH_TIMES;
     else
         known = false;
     *machine = hash;
+    return known;
+}
+
+/* A user's number means the same user within one user namespace only; a kernel without these has
+ * one. */
+bool by_place_space(uint64_t *space)
+{
+    struct stat users = {0};
+    bool known = by_place_machine(space);
+
+    (void)stat("/proc/self/ns/user", &users);
+    *space = (*space ^ users.st_ino) * HASH_TIMES;
+    *space = (*space ^ geteuid()) * HASH_TIMES;
     return known;
 }
 

@@ -130,6 +130,28 @@ int by_fallback_open(const struct by_fallback_config *config, struct by_fallback
     return 0;
 }
 
+int by_fallback_open_single(struct by_fallback **out, struct by_single *single, uint32_t rank,
+                            uint32_t rank_count, uint64_t stall_ns, uint64_t absent_ns)
+{
+    struct by_fallback *fallback = calloc(1, sizeof(*fallback));
+    int error;
+
+    if (fallback == NULL) {
+        by_single_close(single);
+        return by_fail(BY_ENOMEM, "no memory for the calls of one host: %zu bytes", sizeof(*fallback));
+    }
+    fallback->peers.listener = fallback->mesh.watch = -1;
+    fallback->single = single;
+    fallback->stall_ns = stall_ns;
+    fallback->absent_ns = absent_ns;
+    error = by_team_plan(&fallback->team, rank, rank_count, BY_WAY_CIRCULANT);
+    if (error == 0)
+        *out = fallback;
+    else
+        by_fallback_close(fallback);
+    return error;
+}
+
 void by_fallback_close(struct by_fallback *fallback)
 {
     if (fallback == NULL)
@@ -151,6 +173,11 @@ void by_fallback_close(struct by_fallback *fallback)
 bool by_fallback_is_single(const struct by_fallback *fallback, const struct by_call *call)
 {
     return fallback->single != NULL && !by_fallback_is_scheduled(fallback, call) && by_single_serves(call);
+}
+
+bool by_fallback_connects(const struct by_fallback *fallback)
+{
+    return fallback->mesh.gone != NULL;
 }
 
 bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call)
@@ -213,7 +240,7 @@ static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault
     if (fallback->schedule != NULL)
         by_schedule_end(fallback->schedule, fault->error);
     if (fallback->single != NULL)
-        by_single_end(fallback->single, fault->error);
+        by_single_end(fallback->single, fault->error, fault->rank);
 }
 
 static void fail_here(struct by_fallback *fallback, int error)
@@ -252,6 +279,8 @@ int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, u
         fallback->counters.single += error == 0;
         return error;
     }
+    if (!by_fallback_connects(fallback))
+        return BY_EUNSUPPORTED;
     if (slot->used)
         return BY_EAGAIN;
     float_env = by_float_env_enter();

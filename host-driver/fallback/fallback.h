@@ -21,6 +21,7 @@
 #include "offload/endpoint/endpoint.h"
 
 struct by_fallback;
+struct by_single;
 struct pollfd;
 
 /* Maximum that by_fallback_fds fills. */
@@ -59,11 +60,18 @@ struct by_fallback_counters {
 
 /* Connects to the other ranks and measures the network. 0, or an error with its text. */
 int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **fallback);
+/* The same for ranks that share memory and do not connect: calls that do not run through the memory
+ * are refused with BY_EUNSUPPORTED. `rank` of `rank_count`; the times are as in the configuration.
+ * Takes over `single`, also when it fails. */
+int by_fallback_open_single(struct by_fallback **fallback, struct by_single *single, uint32_t rank,
+                            uint32_t rank_count, uint64_t stall_ns, uint64_t absent_ns);
 void by_fallback_close(struct by_fallback *fallback);
 /* Writes ", and all-to-all by the schedule FILE", or "" without schedules. */
 void by_fallback_describe_schedules(const struct by_fallback *fallback, char *text, size_t bytes);
 /* Whether such a call runs through the memory of the host that all ranks share. */
 bool by_fallback_is_single(const struct by_fallback *fallback, const struct by_call *call);
+/* Whether the ranks are connected. */
+bool by_fallback_connects(const struct by_fallback *fallback);
 /* Whether a schedule executes the call. */
 bool by_fallback_is_scheduled(const struct by_fallback *fallback, const struct by_call *call);
 

@@ -20,7 +20,8 @@ struct by_single;
 int by_memory_meet(struct by_peers *peers, bool wanted, uint64_t deadline_ns, uint64_t stall_ns,
                    struct by_single **single);
 /* Reads the notices of failures. Sets `fault` if there is one, or if a rank without which calls
- * cannot go on has closed its connections or has been waited for too long (`late`). */
+ * cannot go on has closed its connections or has been waited for too long (`late`). Ranks without
+ * connections (an empty mesh) are looked for in the memory. */
 void by_memory_watch(const struct by_single *single, struct by_host_mesh *mesh, bool late,
                      struct by_mesh_fault *fault);
 

@@ -338,25 +338,33 @@ int by_mates_join(struct by_mates *mates, const struct by_seats *seats, uint64_t
     return error;
 }
 
-void by_mates_close(struct by_mates *mates)
+void by_mates_part(struct by_mates *mates)
 {
     uint32_t links = mates->index == 0 ? mates->count : 1;
 
-    if (mates->head != NULL) {
-        atomic_store(&mates->head->rank[mates->index].left, 1);
-        munmap(mates->head, mates->bytes);
-    }
     for (uint32_t i = 0; mates->socket != NULL && i < links; i++)
         if (mates->socket[i] >= 0)
             close(mates->socket[i]);
     free(mates->socket);
     free(mates->gone);
+    mates->socket = NULL;
+    mates->gone = NULL;
     if (mates->listener >= 0)
         close(mates->listener);
     if (mates->watch >= 0)
         close(mates->watch);
     if (mates->always >= 0)
         close(mates->always);
+    mates->listener = mates->watch = mates->always = -1;
+}
+
+void by_mates_close(struct by_mates *mates)
+{
+    if (mates->head != NULL) {
+        atomic_store(&mates->head->rank[mates->index].left, 1);
+        munmap(mates->head, mates->bytes);
+    }
+    by_mates_part(mates);
     by_mates_init(mates);
 }
 
@@ -435,18 +443,24 @@ uint32_t by_mates_fds(const struct by_mates *mates, bool work, struct pollfd *fd
 
 /* ---- errors */
 
-void by_mates_fail(struct by_mates *mates, int error, uint32_t culprit, const char *text)
+bool by_mates_record(struct by_mates *mates, int error, uint32_t culprit, const char *text)
 {
     struct by_mates_head *head = mates->head;
     unsigned none = 0;
 
     if (!atomic_compare_exchange_strong(&head->error_state, &none, 1))
-        return;
+        return false;
     head->error = error;
     head->culprit = culprit;
     snprintf(head->text, sizeof(head->text), "%s", text);
     atomic_store(&head->error_state, 2);
-    by_mates_wake_all(mates);
+    return true;
+}
+
+void by_mates_fail(struct by_mates *mates, int error, uint32_t culprit, const char *text)
+{
+    if (by_mates_record(mates, error, culprit, text))
+        by_mates_wake_all(mates);
 }
 
 int by_mates_error(const struct by_mates *mates)

@@ -99,6 +99,12 @@ void by_mates_doze(struct by_mates *mates);
  * Returns their number. */
 uint32_t by_mates_fds(const struct by_mates *mates, bool work, struct pollfd *fds);
 
+/* Closes the sockets and descriptors; the memory stays. Afterwards the ranks have other ways to
+ * wake each other, and to see who has ended. */
+void by_mates_part(struct by_mates *mates);
+
+/* Records an error for all ranks of the host. Returns whether it is the first. */
+bool by_mates_record(struct by_mates *mates, int error, uint32_t culprit, const char *text);
 /* Records an error for all ranks of the host if it is the first, and wakes them; the leader passes
  * on what another rank has recorded. */
 void by_mates_fail(struct by_mates *mates, int error, uint32_t culprit, const char *text);

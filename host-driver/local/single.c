@@ -90,6 +90,7 @@ int by_single_open(struct by_single **out, struct by_mates *mates, uint64_t key,
         by_single_close(single);
         return error;
     }
+    by_mates_part(&single->mates); /* from now on they ring the bells */
     *out = single;
     return 0;
 }
@@ -165,12 +166,6 @@ int by_single_post(struct by_single *single, const struct by_call *call, uint32_
 int by_single_test(struct by_single *single, uint32_t id)
 {
     return by_sliced_test(&single->calls, id);
-}
-
-void by_single_end(struct by_single *single, int error)
-{
-    single->error = error;
-    by_sliced_end(&single->calls, error);
 }
 
 bool by_single_is_busy(const struct by_single *single)
@@ -375,10 +370,39 @@ static void wake(const struct by_single *single, uint32_t rank)
                   bytes);
 }
 
+bool by_single_has_left(const struct by_single *single, uint32_t rank)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = bell_of(single, rank, &address);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool left = false;
+
+    if (fd < 0)
+        return false;
+    left = connect(fd, (const struct sockaddr *)&address, bytes) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return left;
+}
+
+uint32_t by_single_rank_count(const struct by_single *single)
+{
+    return single->seats.rank_count;
+}
+
+void by_single_end(struct by_single *single, int error, uint32_t culprit)
+{
+    single->error = error;
+    by_sliced_end(&single->calls, error);
+    if (!by_mates_record(&single->mates, error, culprit, ""))
+        return;
+    for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
+        wake(single, rank);
+}
+
 /* A number that changes when another rank publishes something. */
 static uint64_t look(const struct by_single *single)
 {
-    uint64_t sum = 0;
+    uint64_t sum = atomic_load(&single->mates.head->error_state);
 
     for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
         if (rank != single->seats.rank)
@@ -399,6 +423,11 @@ uint32_t by_single_step(struct by_single *single, int *error, uint32_t *culprit)
         single->dozing = false;
     }
     single->seen = look(single);
+    *error = by_mates_error(&single->mates);
+    if (*error != 0) {
+        *culprit = single->mates.head->culprit;
+        return 0;
+    }
     moved = pack(single);
     moved += sum_up(single, error, culprit);
     if (*error == 0)

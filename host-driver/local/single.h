@@ -30,15 +30,20 @@ bool by_single_serves(const struct by_call *call);
 /* Like by_endpoint_post and _test. */
 int by_single_post(struct by_single *single, const struct by_call *call, uint32_t *id);
 int by_single_test(struct by_single *single, uint32_t id);
-/* Ends all calls with `error`. */
-void by_single_end(struct by_single *single, int error);
+/* Ends all calls with `error`, for which `culprit` is the reason; those of the other ranks end in
+ * their next step. */
+void by_single_end(struct by_single *single, int error, uint32_t culprit);
 bool by_single_is_busy(const struct by_single *single);
 
-/* Moves what it can; returns the number of slices moved. BY_EMISMATCH in *error: rank *culprit has
- * called something else, and nothing will move. */
+/* Moves what it can; returns the number of slices moved. If *error is set, nothing will move:
+ * BY_EMISMATCH if rank *culprit has called something else, or what another rank has ended its calls
+ * with. */
 uint32_t by_single_step(struct by_single *single, int *error, uint32_t *culprit);
 /* Finds the first rank, from `from` on, without which this rank cannot go on; rank_count: none. */
 uint32_t by_single_awaits(const struct by_single *single, uint32_t from);
+/* Whether a rank has ended, or has closed this. What it has given before stays. */
+bool by_single_has_left(const struct by_single *single, uint32_t rank);
+uint32_t by_single_rank_count(const struct by_single *single);
 /* Returns a descriptor to sleep on, which is readable if something has changed since the last
  * step. */
 int by_single_fd(struct by_single *single);

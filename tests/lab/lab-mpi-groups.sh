@@ -37,6 +37,11 @@ for mpi in openmpi mpich; do
     shown "$mpi, communicators of every shape" 300 run $mpi "$dir/groups.$mpi" shapes
     each=2 ranks=$((2 * hosts)) shown "$mpi, communicators of every shape, two ranks on each host" 300 run $mpi "$dir/groups.$mpi" shapes
     returned "$mpi, their slots return"
+    jobs=$(made)
+    for near in 2 4 8; do
+        each=$near ranks=$((near * hosts)) shown "$mpi, communicators of one host, $near ranks on each of four" 200 run $mpi "$dir/groups.$mpi" near 100
+    done
+    [ "$(made)" -eq "$jobs" ] && pass "$mpi, for which banyand makes no job" || fail "$mpi, for which banyand makes no job" "/run/banyan/lab-$lab/banyand.log"
     environment=BANYAN_FALLBACK=circulant shown "$mpi, all-to-alls of every shape" 310 run $mpi "$dir/groups.$mpi" shapes
     check "$mpi, they are offloaded" test "$(offloaded_of all-to-all)" -gt 8
     # 60 rounds of 12.5 calls on three communicators. How many are offloaded depends on how fast the jobs open.
@@ -62,5 +67,12 @@ for mpi in openmpi mpich; do
         fail "$mpi, a rank that stops in a call of a pair is named" "$dir/run.out"
     fi
     returned "$mpi, the slots of the pairs return"
+    each=2 ranks=$((2 * hosts)) environment=BANYAN_TIMEOUT=$((2 + slow)) run $mpi "$dir/groups.$mpi" kill
+    if [ "$(grep -cE 'rank [0246]: an error after [0-9.]+ s: .*on one host, rank 0 of 2: .*rank 1 was silent' "$dir/run.out")" -eq 4 ] &&
+        in_time "$(sed -nE 's/.*rank [0246]: an error after ([0-9.]+) s: .*/\1/p' "$dir/run.out" | sort -n | tail -1)" $((2 + slow)); then
+        pass "$mpi, a rank that stops in a call of a pair on one host is named: $(grep -o 'an error after.*' "$dir/run.out" | head -n 1)"
+    else
+        fail "$mpi, a rank that stops in a call of a pair on one host is named" "$dir/run.out"
+    fi
 done
 finish

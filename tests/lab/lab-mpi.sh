@@ -41,6 +41,7 @@ for mpi in openmpi mpich; do
         mpicc.$mpi -O2 -I. -fPIC -shared -o "$dir/collectives.$mpi.so" "$(dirname "$0")/mpi/collectives.c" &&
         mpicc.$mpi -O2 -o "$dir/stops.$mpi" "$(dirname "$0")/mpi/stops.c" &&
         mpicc.$mpi -O2 -I. -w -o "$dir/flights.$mpi" "$(dirname "$0")/mpi/flights.c" &&
+        mpicc.$mpi -O2 -I. -w -o "$dir/groups.$mpi" "$(dirname "$0")/mpi/groups.c" &&
         mpicc.$mpi -O2 -o "$dir/passed.$mpi" "$(dirname "$0")/mpi/passed.c" &&
         mpicc.$mpi -O2 -I. -o "$dir/exchanges.$mpi" "$(dirname "$0")/mpi/exchanges.c" &&
         mpicc.$mpi -O2 -I. -w -o "$dir/persistent.$mpi" "$(dirname "$0")/mpi/persistent.c" &&
@@ -145,6 +146,7 @@ for mpi in openmpi mpich; do
     each=2 ranks=$((2 * hosts)) shown "$mpi, two ranks on each host, C" 34 run $mpi "$dir/collectives.$mpi"
     check "$mpi, two ranks on each host share memory" grep -q '8 ranks on 4 hosts, joined by shared memory' "$dir/run.out"
     each=2 ranks=$((2 * hosts)) shown "$mpi, two ranks on each host, Fortran" 4 run $mpi "$dir/reductions.$mpi"
+    each=3 ranks=$((3 * hosts)) shown "$mpi, communicators of one host, without banyand" 100 run $mpi "$dir/groups.$mpi" near 50
 done
 each=3 by=node ranks=$((3 * hosts)) shown "openmpi, three ranks on each host, dealt out" 34 run openmpi "$dir/collectives.openmpi"
 uneven=3,1,2,2 ranks=8 shown "openmpi, 3, 1, 2 and 2 ranks" 34 run openmpi "$dir/collectives.openmpi"

@@ -335,21 +335,24 @@ BANYAN_API banyan_status_t banyan_comm_create(struct banyan_context *context, ui
  * BANYAN_UNDEFINED takes part in the call, and gets NULL in *comm.
  *
  * Collective over `parent`: all its ranks call it at the same place in the order of their calls on
- * `parent`. Requires a controller (BANYAN_CONTROLLER), which makes trees for the hosts of each new
- * communicator: a job of its own, with slots of its own in the switches, as many as are free.
- * Several ranks may run on a host, in any layout; they share memory then, as they do where the
- * order is not that of the tables. Its calls have an order of their own. The controller takes the
- * slots back when all ranks have called banyan_comm_destroy, or have ended.
+ * `parent`. If all ranks of a new communicator run on one host, they share its memory (at most 64,
+ * BANYAN_NEAR); all-to-all, scatter and gather are refused there. Otherwise it requires a
+ * controller (BANYAN_CONTROLLER), which makes trees for the hosts of each new communicator: a job
+ * of its own, with slots of its own in the switches, as many as are free. Several ranks may run on
+ * a host, in any layout; they share memory then, as they do where the order is not that of the
+ * tables. Its calls have an order of their own. The controller takes the slots back when all ranks
+ * have called banyan_comm_destroy, or have ended.
  *
  * A program that waits on one communicator does not move packets of others. If a host may be an
  * inner node of a tree (a fabric whose switches do not sum), such a program calls
  * banyan_comm_progress for them now and then.
  *
  * Errors, the same with the same text on all ranks of a group: BANYAN_EUNSUPPORTED (no controller,
- * or all ranks run on one host), BANYAN_ELIMIT and BANYAN_ESTATE (not enough slots, or the
- * controller's limit of jobs), BANYAN_ENOENT (the controller does not have the parent's job),
- * BANYAN_ETIMEDOUT (the controller does not answer within half of BANYAN_TIMEOUT), and those of
- * banyan_comm_create and of an allreduce over `parent`. The parent remains usable after a refusal.
+ * or ranks of one host that cannot share memory), BANYAN_ELIMIT and BANYAN_ESTATE (not enough
+ * slots, or the controller's limit of jobs), BANYAN_ENOENT (the controller does not have the
+ * parent's job), BANYAN_ETIMEDOUT (the controller does not answer within half of BANYAN_TIMEOUT),
+ * and those of banyan_comm_create and of an allreduce over `parent`. The parent remains usable
+ * after a refusal.
  */
 BANYAN_API banyan_status_t banyan_comm_split(struct banyan_comm *parent, int color, int key,
                                              struct banyan_comm **comm);

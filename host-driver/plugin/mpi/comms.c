@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host-driver/plugin/mpi/flight.h"
+#include "host-driver/plugin/mpi/near.h"
 #include "host-driver/plugin/mpi/sequencer.h"
 #include "host-driver/plugin/mpi/timing.h"
 
@@ -34,6 +35,7 @@ static struct {
     int making;                /* `silent` is being created */
     int has_twin;              /* the program has created another communicator of all ranks */
     struct by_mpi_facts first; /* of rank 0: where the sequencer listens */
+    uint64_t *space;           /* by rank of MPI_COMM_WORLD, as in the facts */
     pthread_mutex_t lock;      /* of what follows */
     uint32_t numbered;         /* communicators that have a number of this rank */
     struct by_shim_comm *openings;
@@ -77,6 +79,8 @@ static int finalize(MPI_Comm comm, int key, void *value, void *extra)
     by_mpi_sequencer_close(by_shim_idle);
     by_mpi_land();
     by_mpi_part();
+    free(self.space);
+    self.space = NULL;
     return MPI_SUCCESS;
 }
 
@@ -97,7 +101,10 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     struct by_mpi_facts *all = calloc((size_t)self.size, sizeof(*all));
     int verdict;
 
-    if (all == NULL) {
+    if (self.space == NULL)
+        self.space = calloc((size_t)self.size, sizeof(*self.space));
+    if (all == NULL || self.space == NULL) {
+        free(all);
         by_shim_out_of_memory("the settings of the ranks");
         return 0;
     }
@@ -113,8 +120,10 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     self.ordered = (int)all[0].ordered;
     self.first = all[0];
     self.controlled = 1;
-    for (int rank = 0; rank < self.size; rank++)
+    for (int rank = 0; rank < self.size; rank++) {
         self.controlled &= (int)all[rank].controlled;
+        self.space[rank] = all[rank].space;
+    }
     free(all);
     return verdict;
 }
@@ -143,6 +152,16 @@ static int gather_places(void *context, const void *mine, void *all, size_t byte
     return on->gather(on, mine, all, (int)bytes) == MPI_SUCCESS ? 0 : -1;
 }
 
+/* Whether ranks share a host, and so may have communicators there. */
+static int has_neighbours(void)
+{
+    for (int rank = 1; rank < self.size; rank++)
+        for (int other = 0; other < rank; other++)
+            if (self.space[rank] != 0 && self.space[rank] == self.space[other])
+                return 1;
+    return 0;
+}
+
 /* No rank opens a socket before all ranks have a place; then all ranks join, and the first
  * operation shows whether the switches accept them. */
 static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX], char timed[BY_MPI_TEXT_MAX])
@@ -162,6 +181,9 @@ static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX], ch
     }
     if (!agree(on, by_mpi_seat, &mine, text))
         return 0;
+    /* without it, communicators of one host whose calls do not wait stay with MPI */
+    if (self.rank == 0 && !mine.controlled && has_neighbours() && by_mpi_sequencer_open(&mine) != 0)
+        mine.door[0] = 0;
     by_mpi_join(&mine);
     if (!agree(on, by_mpi_agree, &mine, text))
         return 0;
@@ -278,12 +300,20 @@ static int use(struct by_shim_comm *comm, struct by_mpi_lane *lane)
     return 1;
 }
 
+static int is_near(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    if (comm->is_near == 0)
+        comm->is_near =
+            comm->kind != BY_SHIM_INTER && by_shim_are_near(on->comm, comm->size, self.space) ? 1 : -1;
+    return comm->is_near > 0;
+}
+
 /* The communicator stays with MPI, for the reason that all its ranks have. */
 static int refuse(struct by_shim_comm *comm, int status, const char *text)
 {
     comm->state = BY_SHIM_OFF;
     comm->reason = status == BANYAN_EUNSUPPORTED ? BY_MPI_WITHIN : BY_MPI_REFUSED;
-    if (comm->reason == BY_MPI_REFUSED && comm->rank == 0 && self.log > 0 && !self.has_refused) {
+    if (comm->rank == 0 && self.log > 0 && !self.has_refused) {
         self.has_refused = 1;
         fprintf(stderr, "banyan: MPI: a communicator of %d ranks is not offloaded: %s\n", comm->size, text);
     }
@@ -469,7 +499,7 @@ static int await_opening(struct by_shim_comm *comm)
 /* Decides for a communicator with a job of its own. */
 static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
-    if (comm->kind == BY_SHIM_INTER || !self.controlled)
+    if (comm->kind == BY_SHIM_INTER || (!is_near(comm, on) && !self.controlled))
         return by_shim_left(BY_MPI_COMMUNICATOR);
     if (comm->state == BY_SHIM_ON)
         return 1;
@@ -481,7 +511,9 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
         return await_opening(comm);
     if (++comm->calls <= self.after || comm->number != NULL)
         return by_shim_left(BY_MPI_FIRST);
-    return on->is_now ? announce(comm, on) : branch(comm, on);
+    if (!on->is_now)
+        return branch(comm, on);
+    return self.first.door[0] != 0 ? announce(comm, on) : by_shim_left(BY_MPI_FIRST);
 }
 
 int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
@@ -527,7 +559,8 @@ int by_shim_persists(const struct by_shim_comm *comm)
 void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason)
 {
     if (self.state == BY_SHIM_ON &&
-        (comm == NULL || (!shares(comm) && (comm->kind == BY_SHIM_INTER || !self.controlled))))
+        (comm == NULL ||
+         (!shares(comm) && (comm->kind == BY_SHIM_INTER || (!self.controlled && comm->is_near <= 0)))))
         reason = BY_MPI_COMMUNICATOR;
     by_mpi_leave_to_mpi(self.state == BY_SHIM_ON ? reason : BY_MPI_OFF);
 }
@@ -544,7 +577,7 @@ int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on
             if (!on->is_now || !self.has_twin || self.controlled)
                 return use(comm, by_mpi_world());
             reason = BY_MPI_ORDER;
-        } else if (self.controlled && comm->kind != BY_SHIM_INTER) {
+        } else if (self.controlled && comm->kind != BY_SHIM_INTER && !is_near(comm, on)) {
             if (!own_ready(comm, on))
                 return 0;
             if (comm->lane->serves >> collective & 1)

@@ -1,8 +1,9 @@
 /*
  * Communicators of MPI: which of their calls are offloaded, and over what. MPI_COMM_WORLD has the
- * job of the tables. With a controller every other communicator gets a job of its own, when its
- * ranks have called it often enough; without one, those with the ranks and the order of
- * MPI_COMM_WORLD share its job and its order of calls, and the others stay with MPI. Compiled once
+ * job of the tables. Every other communicator gets one of its own, when its ranks have called it
+ * often enough: of ranks on one host through its memory, and with a controller of ranks on several.
+ * Without a controller those with the ranks and the order of MPI_COMM_WORLD share its job and its
+ * order of calls, and the others on several hosts stay with MPI. Compiled once
  * for each MPI; uses its public interface only. Neighbours: shim.c translates the calls; preload.c
  * and coll.c keep a by_shim_comm with each communicator.
  */
@@ -40,6 +41,7 @@ struct by_shim_comm {
     enum by_shim_state state; /* of TWIN and PART with a controller */
     enum by_mpi_reason reason;
     int rank, size;
+    int is_near;    /* all ranks run on one host and can share memory: 1, or -1; 0: not known yet */
     uint32_t calls; /* of its ranks, until it is ON or OFF, or `opening` counts them */
     struct by_mpi_lane *lane;
     /* or NULL; while its job is requested by calls that must not wait */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host-driver/bootstrap/bootstrap.h"
+
 #define RANKS_MAX 1000u /* of a job with several on a host (banyan_bootstrap) */
 
 static struct banyan_context *context;
@@ -189,6 +191,8 @@ void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *p
 
     memset(facts, 0, sizeof(*facts));
     facts->version = BANYAN_VERSION;
+    if (strcmp(text_of("BANYAN_NEAR"), "memory") != 0 || !by_place_space(&facts->space))
+        facts->space = 0;
     gethostname(facts->host, sizeof(facts->host) - 1);
     log = setting_of("BANYAN_LOG");
     facts->log = log < 0 ? 1 : (uint32_t)log;
@@ -293,6 +297,7 @@ int by_mpi_branch(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane
     }
     if (status == 0)
         describe(lane);
+    lane->is_near = status == 0 && strcmp(banyan_comm_transport(lane->comm), "host") == 0;
     return status;
 }
 

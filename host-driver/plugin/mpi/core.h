@@ -34,6 +34,7 @@ struct by_mpi_facts {
     /* per operator: bit banyan_dtype_t if all of those trees can reduce it */
     uint16_t reduces[BANYAN_BXOR + 1];
     uint64_t least; /* BANYAN_MPI_LEAST, bytes */
+    uint64_t space; /* equal at ranks that can share memory (by_place_space); 0: this one cannot */
     /* of rank 0 with a controller: where its sequencer listens (sequencer.h), and the key for it */
     char door[BY_MPI_DOOR_MAX];
     uint64_t door_key;
@@ -75,6 +76,7 @@ struct by_mpi_lane {
     uint32_t serves;                   /* as in the facts */
     uint16_t reduces[BANYAN_BXOR + 1]; /* as in the facts */
     struct by_mpi_flight *first, *last;
+    int is_near;                /* of some ranks on one host, through its memory */
     struct by_mpi_flight *turn; /* the next to test; NULL: the first */
     unsigned flights;           /* opened and not closed */
     int is_left;                /* MPI's communicator is freed: ends with its last flight */

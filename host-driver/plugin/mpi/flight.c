@@ -22,6 +22,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wanted;     /* a call has started, or the thread shall end */
     struct by_mpi_lane *lanes; /* the last is MPI_COMM_WORLD's */
+    unsigned on_trees;         /* lanes that are not of one host */
     uint64_t rounds;           /* of progress by the program */
     uint64_t quiet_ns;         /* since when the program waits and no call has ended */
     pthread_t thread;
@@ -99,8 +100,10 @@ static void unlink_lane(struct by_mpi_lane *lane)
 
     while (*at != NULL && *at != lane)
         at = &(*at)->next;
-    if (*at != NULL)
-        *at = lane->next;
+    if (*at == NULL)
+        return;
+    *at = lane->next;
+    air.on_trees -= !lane->is_near;
 }
 
 void by_mpi_lane_open(struct by_mpi_lane *lane)
@@ -108,6 +111,7 @@ void by_mpi_lane_open(struct by_mpi_lane *lane)
     pthread_mutex_lock(&air.lock);
     lane->next = air.lanes;
     air.lanes = lane;
+    air.on_trees += !lane->is_near;
     pthread_mutex_unlock(&air.lock);
 }
 
@@ -161,7 +165,8 @@ static int round_of_tests(struct by_mpi_lane *lane)
     return ended;
 }
 
-/* Moves packets of all lanes but one; NULL: of all. Those without calls may be inner nodes. */
+/* Moves packets of all lanes but one; NULL: of all. Those without calls may be inner nodes, but not
+ * in the memory of one host. */
 static int move_others(const struct by_mpi_lane *but)
 {
     int ended = 0;
@@ -171,7 +176,7 @@ static int move_others(const struct by_mpi_lane *but)
             continue;
         if (lane->first != NULL)
             ended += round_of_tests(lane);
-        else if (lane->next != NULL || lane != air.lanes) /* alone, it is moved by its calls */
+        else if (!lane->is_near && air.on_trees > 1) /* alone, it is moved by its calls */
             banyan_comm_progress(lane->comm);
     }
     return ended;
@@ -252,6 +257,7 @@ void by_mpi_land(void)
         leave(lane);
     }
     air.lanes = NULL;
+    air.on_trees = 0;
 }
 
 /* ---- calls ---- */

@@ -4,9 +4,18 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "host-driver/plugin/mpi/near.h"
 #include "host-driver/plugin/mpi/types.h"
 
 #define ELEMENTS_MAX (INT64_MAX / 32) /* so that their bytes, at most 16 per element, fit as well */
+
+/* Whether the memory of one host carries the call faster than MPI, if its ranks are there. */
+static int suits(const struct by_shim_comm *comm, banyan_collective_t collective, uint64_t bytes)
+{
+    return !comm->lane->is_near || bytes >= by_shim_near_least(collective, comm->size)
+               ? 1
+               : by_shim_left(BY_MPI_WITHIN);
+}
 
 /* Decides from facts that all ranks share whether a call is offloaded. `bytes`: total data. */
 static int admitted(const struct by_shim_comm *comm, banyan_collective_t collective, uint64_t bytes)
@@ -17,7 +26,7 @@ static int admitted(const struct by_shim_comm *comm, banyan_collective_t collect
         return by_shim_left(BY_MPI_EMPTY);
     if (bytes < by_shim_least())
         return by_shim_left(BY_MPI_SMALL);
-    return 1;
+    return suits(comm, collective, bytes);
 }
 
 /* For a reduction of `count` elements at each rank: finds the type and operator, or the reason
@@ -145,7 +154,7 @@ int by_shim_barrier(const struct by_shim_comm *comm, struct by_shim_work *work)
         .flight.lane = comm->lane, .form = BY_SHIM_IN_PLACE, .flight.call.collective = BANYAN_BARRIER};
     if (!(comm->lane->serves >> BANYAN_BARRIER & 1))
         return by_shim_left(BY_MPI_TABLE);
-    return by_shim_prepare(work, 0);
+    return suits(comm, BANYAN_BARRIER, 0) && by_shim_prepare(work, 0);
 }
 
 /* ---- copies of bytes, independent of types ---- */

@@ -2,8 +2,8 @@
  * The process group: PyTorch's collectives as operations of libbanyan. One source for PyTorch 1.13,
  * whose backends are process groups, and 2.x, whose backends are backends. What libbanyan does not
  * run (point-to-point messages, reductions of element types without a counterpart, groups of some
- * ranks without a controller; all-to-all, gather and scatter of ranks without connections) is passed
- * to another backend, `other`, and counted.
+ * ranks on several hosts without a controller; all-to-all, gather and scatter of ranks without
+ * connections) is passed to another backend, `other`, and counted.
  */
 #pragma once
 

@@ -208,7 +208,8 @@ class Communicator(Exchanges):
     def split(self, color, key=0):
         """Return a communicator of the ranks with the same color, in the order of key.
 
-        Collective over this communicator; requires a controller, which gives it trees of its own.
+        Collective over this communicator. Ranks of one host share its memory; on several hosts it
+        requires a controller, which gives it trees of its own.
         A rank with color None is in none, and gets None. Close it before this one.
         """
         handle = c_void_p()

@@ -8,7 +8,10 @@
  *   groups unused COUNT   makes communicators and calls each once
  *   groups nowait ROUNDS  only calls that do not wait, while ranks are far apart
  *   groups kill           the last rank of each pair stops before a call of the pair
+ *   groups near COUNT     communicators of ranks on one host, on several hosts at once; then makes
+ *                         and frees COUNT of them
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,12 +325,79 @@ static void nowait(int rounds)
     verdict("communicators that only calls without a wait use", wrong);
 }
 
+/* The entries of a folder. */
+static int entries_of(const char *name)
+{
+    DIR *folder = opendir(name);
+    int count = 0;
+
+    while (folder != NULL && readdir(folder) != NULL)
+        count++;
+    if (folder != NULL)
+        closedir(folder);
+    return count;
+}
+
+/* Makes, uses and frees communicators of the ranks of each host. */
+static void loop_near(MPI_Comm host, int count)
+{
+    static int in[COUNT], out[COUNT];
+    int wrong = 0, files = 0, shared = 0, member[RANKS], ranks = members_of(host, member);
+
+    for (int i = 0; i < COUNT; i++)
+        in[i] = value(rank, i);
+    for (int made = 0; made < count; made++) {
+        MPI_Comm comm;
+
+        if (made == count / 2) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            files = entries_of("/proc/self/fd");
+            shared = entries_of("/dev/shm");
+        }
+        MPI_Comm_dup(host, &comm);
+        for (int call = 0; call < 4; call++) {
+            MPI_Allreduce(in, out, COUNT, MPI_INT, MPI_SUM, comm);
+            for (int i = 0; i < COUNT; i++)
+                wrong += out[i] != sum_at(member, ranks, i);
+        }
+        MPI_Comm_free(&comm);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    wrong += entries_of("/proc/self/fd") > files;
+    wrong += entries_of("/dev/shm") > shared;
+    verdict("communicators of one host made and freed in a loop", wrong);
+}
+
+static void near(int count)
+{
+    MPI_Comm host, back, parts, odd;
+    int own, ranks;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &own);
+    MPI_Comm_size(host, &ranks);
+    MPI_Comm_split(host, 0, -own, &back);
+    MPI_Comm_split(host, own / 2, own, &parts);
+    MPI_Comm_split(host, own % 3 == 1 ? 1 : 0, own, &odd);
+    shape("ranks of one host", host);
+    shape("ranks of one host, reversed", back);
+    shape("pairs of one host", parts);
+    shape("parts of one host", odd);
+    orders(back, host);
+    loop_near(back, count);
+    MPI_Comm_free(&back);
+    MPI_Comm_free(&parts);
+    MPI_Comm_free(&odd);
+    MPI_Comm_free(&host);
+}
+
 static void kill_one(void)
 {
     char text[MPI_MAX_ERROR_STRING];
     double begin;
     MPI_Comm pair;
-    int code, length, mine = 1, sum;
+    static int mine[COUNT], sum[COUNT]; /* enough that MPI leaves it to banyan on one host, too */
+    int code, length;
 
     MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
     MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN);
@@ -337,7 +407,7 @@ static void kill_one(void)
     if (rank % 2 == 1)
         raise(SIGSTOP);
     begin = MPI_Wtime();
-    code = MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, pair);
+    code = MPI_Allreduce(mine, sum, COUNT, MPI_INT, MPI_SUM, pair);
     MPI_Error_string(code, text, &length);
     printf("rank %d: an error after %.1f s: %s\n", rank, MPI_Wtime() - begin,
            code == MPI_SUCCESS ? "none" : text);
@@ -364,6 +434,8 @@ int main(int argc, char **argv)
         many(number, 1);
     else if (strcmp(what, "nowait") == 0)
         nowait(number);
+    else if (strcmp(what, "near") == 0)
+        near(number);
     else if (strcmp(what, "kill") == 0)
         kill_one();
     MPI_Finalize();

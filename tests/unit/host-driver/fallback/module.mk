@@ -40,3 +40,8 @@ TESTS += test_host_many
 test_host_many_SRC    := tests/unit/host-driver/fallback/test_many.c tests/unit/host-driver/fallback/team.c
 test_host_many_LIBS   := host-driver offload
 test_host_many_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_groups
+test_host_groups_SRC    := tests/unit/host-driver/fallback/test_groups.c tests/unit/host-driver/fallback/team.c
+test_host_groups_LIBS   := host-driver offload
+test_host_groups_LDLIBS = -lcmocka $(host-driver_LDLIBS)

@@ -1,0 +1,58 @@
+/* Communicators of ranks on one host; see near.h. */
+#include "host-driver/plugin/mpi/near.h"
+
+#define NEAR_MAX 64 /* ranks that share the memory of their host (BY_SINGLE_RANKS_MAX) */
+
+int by_shim_are_near(MPI_Comm comm, int size, const uint64_t *space)
+{
+    MPI_Group part = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
+    int at[NEAR_MAX], member[NEAR_MAX], together = 0;
+
+    if (size < 2 || size > NEAR_MAX)
+        return 0;
+    for (int rank = 0; rank < size; rank++)
+        at[rank] = rank;
+    if (PMPI_Comm_group(comm, &part) == MPI_SUCCESS && PMPI_Comm_group(MPI_COMM_WORLD, &all) == MPI_SUCCESS &&
+        PMPI_Group_translate_ranks(part, size, at, all, member) == MPI_SUCCESS)
+        while (together < size && member[together] != MPI_UNDEFINED && space[member[together]] != 0 &&
+               space[member[together]] == space[member[0]])
+            together++;
+    if (part != MPI_GROUP_NULL)
+        PMPI_Group_free(&part);
+    if (all != MPI_GROUP_NULL)
+        PMPI_Group_free(&all);
+    return together == size;
+}
+
+/*
+ * Measured with 2, 4 and 8 ranks on two cores. Both MPIs carry few bytes inline, where banyan's
+ * request for each call costs more, and wait for no answer of a receiver up to their eager limit.
+ * With more ranks these costs count less. Allgather and reduce-scatter: of all ranks together.
+ */
+#ifdef OPEN_MPI
+#define FEW 4
+static const uint16_t least_of[2][BANYAN_BARRIER + 1] = {
+    [0] = {[BANYAN_BROADCAST] = 512, [BANYAN_REDUCE] = 512},
+    [1] = {[BANYAN_BROADCAST] = 512,
+           [BANYAN_REDUCE] = 512,
+           [BANYAN_ALLREDUCE] = 1024,
+           [BANYAN_ALLGATHER] = 1024,
+           [BANYAN_REDUCE_SCATTER] = 1024,
+           [BANYAN_BARRIER] = 1},
+};
+#else
+#define FEW 2
+static const uint16_t least_of[2][BANYAN_BARRIER + 1] = {
+    [0] = {[BANYAN_BROADCAST] = 16384, [BANYAN_REDUCE] = 4096},
+    [1] = {[BANYAN_BROADCAST] = 16384,
+           [BANYAN_REDUCE] = 2048,
+           [BANYAN_ALLREDUCE] = 64,
+           [BANYAN_ALLGATHER] = 32768,
+           [BANYAN_REDUCE_SCATTER] = 512},
+};
+#endif
+
+uint64_t by_shim_near_least(banyan_collective_t collective, int ranks)
+{
+    return collective <= BANYAN_BARRIER ? least_of[ranks <= FEW][collective] : 0;
+}

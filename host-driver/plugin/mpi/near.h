@@ -1,0 +1,22 @@
+/*
+ * Communicators whose ranks all run on one host: which these are, and which of their calls the
+ * memory of the host carries faster than MPI does. Compiled once for each MPI. Neighbours: comms.c
+ * opens them, shim.c decides for each call.
+ */
+#ifndef BY_PLUGIN_MPI_NEAR_H
+#define BY_PLUGIN_MPI_NEAR_H
+
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include <banyan/banyan.h>
+
+/* Whether all `size` ranks of the communicator can share memory; `space` has by_mpi_facts.space by
+ * rank of MPI_COMM_WORLD. Alike on all its ranks; exchanges nothing. */
+int by_shim_are_near(MPI_Comm comm, int size, const uint64_t *space);
+/* The data of a call, in bytes, below which MPI is faster among `ranks` ranks of one host; of a
+ * barrier 1 if MPI is faster. */
+uint64_t by_shim_near_least(banyan_collective_t collective, int ranks);
+
+#endif
