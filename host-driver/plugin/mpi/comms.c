@@ -454,8 +454,8 @@ static int open_lane(const struct banyan_bootstrap *ranks, void *context, char t
     return status;
 }
 
-/* Begins to open the job if the number has arrived. */
-static void begin_opening(struct by_shim_comm *comm)
+/* Begins to open the job if the number has arrived; a call that may wait for all ranks waits. */
+static void begin_opening(struct by_shim_comm *comm, int is_now)
 {
     struct by_mpi_opening_config config = {.sequencer = &self.first,
                                            .rank = (uint32_t)comm->rank,
@@ -465,7 +465,8 @@ static void begin_opening(struct by_shim_comm *comm)
                                            .open = open_lane};
     int has_come = 0;
 
-    if (PMPI_Test(&comm->number->request, &has_come, MPI_STATUS_IGNORE) != MPI_SUCCESS || !has_come)
+    if (is_now ? PMPI_Test(&comm->number->request, &has_come, MPI_STATUS_IGNORE) != MPI_SUCCESS || !has_come
+               : PMPI_Wait(&comm->number->request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
         return;
     config.id = comm->number->id;
     config.context = comm->lane = new_lane();
@@ -479,9 +480,9 @@ static void begin_opening(struct by_shim_comm *comm)
 }
 
 /* Decides for a call while the job is requested. */
-static int await_opening(struct by_shim_comm *comm)
+static int await_opening(struct by_shim_comm *comm, int is_now)
 {
-    enum by_mpi_way way = by_mpi_opening_call(comm->opening);
+    enum by_mpi_way way = by_mpi_opening_call(comm->opening, is_now ? NULL : by_shim_idle);
     char text[BY_MPI_TEXT_MAX] = "";
     int status;
 
@@ -506,9 +507,9 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
     if (comm->state == BY_SHIM_OFF)
         return by_shim_left(comm->reason);
     if (comm->number != NULL)
-        begin_opening(comm);
+        begin_opening(comm, on->is_now);
     if (comm->opening != NULL)
-        return await_opening(comm);
+        return await_opening(comm, on->is_now);
     if (++comm->calls <= self.after || comm->number != NULL)
         return by_shim_left(BY_MPI_FIRST);
     if (!on->is_now)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host-driver/bootstrap/bootstrap.h"
@@ -15,6 +16,7 @@
 #include "host-driver/error.h"
 
 #define REACH_NS UINT64_C(300000000)           /* for one of several addresses */
+#define PAUSE_NS 100000                        /* between two looks whether the job is open */
 #define EVER_NS  UINT64_C(1000000000000000000) /* ranks come when their program calls */
 
 enum opening_stage { STAGE_OPENING = 1, STAGE_ASKING, STAGE_NEVER };
@@ -197,9 +199,11 @@ struct by_mpi_opening *by_mpi_opening_begin(const struct by_mpi_opening_config *
 
 /* ---- calls */
 
-static enum by_mpi_way decide(struct by_mpi_opening *opening)
+static enum by_mpi_way decide(struct by_mpi_opening *opening, int settles)
 {
-    struct by_mpi_message message = {.kind = BY_MPI_CALL, .number = ++opening->calls}, answer = {0};
+    struct by_mpi_message message = {.kind = settles ? BY_MPI_SETTLE : BY_MPI_CALL,
+                                     .number = ++opening->calls},
+                          answer = {0};
 
     if (opening->stage == STAGE_OPENING)
         return BY_MPI_WAY_MPI;
@@ -211,12 +215,31 @@ static enum by_mpi_way decide(struct by_mpi_opening *opening)
     return opening->calls > opening->limit ? BY_MPI_WAY_LANE : BY_MPI_WAY_MPI;
 }
 
-enum by_mpi_way by_mpi_opening_call(struct by_mpi_opening *opening)
+/* The ranks open the job in their threads, for which MPI need not progress once all have begun. */
+static void wait_until_open(struct by_mpi_opening *opening, void (*idle)(void))
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    enum opening_stage stage;
+
+    for (;;) {
+        pthread_mutex_lock(&opening->lock);
+        stage = opening->stage;
+        pthread_mutex_unlock(&opening->lock);
+        if (stage != STAGE_OPENING)
+            return;
+        idle();
+        nanosleep(&pause, NULL);
+    }
+}
+
+enum by_mpi_way by_mpi_opening_call(struct by_mpi_opening *opening, void (*idle)(void))
 {
     enum by_mpi_way way;
 
+    if (idle != NULL)
+        wait_until_open(opening, idle);
     pthread_mutex_lock(&opening->lock);
-    way = decide(opening);
+    way = decide(opening, idle != NULL);
     pthread_mutex_unlock(&opening->lock);
     return way;
 }

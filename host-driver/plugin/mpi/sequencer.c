@@ -41,6 +41,7 @@ struct sequencer_member {
     struct sequencer_group *group; /* NULL: no hello yet */
     uint32_t rank;
     int has_opened, has_block, is_lost;
+    int settles; /* waits for the decision */
     struct by_mpi_message head;
     uint32_t have;    /* of the head and its bytes */
     uint8_t *payload; /* BLOCK_MAX */
@@ -83,7 +84,8 @@ static void end_group(struct sequencer_group *group)
         return;
     group->is_over = 1;
     for (uint32_t i = 0; i < sequencer.count; i++)
-        if (sequencer.member[i].group == group && !sequencer.member[i].has_opened)
+        if (sequencer.member[i].group == group &&
+            (!sequencer.member[i].has_opened || sequencer.member[i].settles))
             answer(&sequencer.member[i], BY_MPI_OVER, 0, NULL, 0);
 }
 
@@ -167,6 +169,25 @@ static void take_open(struct sequencer_member *member)
         group->limit = member->head.number;
     group->is_decided = ++group->opened == group->size;
     tell_limit(member);
+    for (uint32_t i = 0; group->is_decided && i < sequencer.count; i++)
+        if (sequencer.member[i].group == group && sequencer.member[i].settles) {
+            sequencer.member[i].settles = 0;
+            tell_limit(&sequencer.member[i]);
+        }
+}
+
+/* All calls before this one have started. */
+static void take_settle(struct sequencer_member *member)
+{
+    struct sequencer_group *group = member->group;
+
+    if (group->is_decided || group->is_over) {
+        tell_limit(member);
+        return;
+    }
+    if (member->head.number > group->limit + 1)
+        group->limit = member->head.number - 1;
+    member->settles = 1;
 }
 
 static void take_call(struct sequencer_member *member)
@@ -190,6 +211,8 @@ static void take_message(struct sequencer_member *member)
         take_open(member);
     else if (member->head.kind == BY_MPI_CALL)
         take_call(member);
+    else if (member->head.kind == BY_MPI_SETTLE)
+        take_settle(member);
     else
         member->is_lost = 1;
 }

@@ -5,7 +5,8 @@
  * process of MPI_COMM_WORLD's rank 0, the sequencer, decides. Once a rank has opened its job, it
  * sends a request there before a call whose number is not decided; the answer does not depend on
  * other ranks. When all ranks have opened theirs, the sequencer fixes the first call
- * that libbanyan executes, above all calls that it has permitted to MPI. The exchanges of the ranks
+ * that libbanyan executes, above all calls that it has permitted to MPI. In a call that waits for
+ * all ranks anyway, they wait for the decision. The exchanges of the ranks
  * while they open their job go through it as well: its thread answers at any time, where MPI makes
  * progress only while the program is in it. Independent of MPI. Neighbours: comms.c counts the
  * calls; core.c opens jobs.
@@ -25,6 +26,8 @@ enum by_mpi_message_kind {
     BY_MPI_BLOCK,     /* a rank's part of an allgather */
     BY_MPI_OPEN,      /* the rank has opened the job; `number`: calls that it has started */
     BY_MPI_CALL,      /* `number`: a call that it will start */
+    /* `number`: a call in which it waits for all ranks; answered when all have opened the job */
+    BY_MPI_SETTLE,
     /* answers */
     BY_MPI_BLOCKS,  /* of all ranks */
     BY_MPI_LIMIT,   /* calls up to `number` stay with MPI; later ones are not decided */
@@ -76,9 +79,10 @@ enum by_mpi_way {
 
 /* Starts to open; NULL: no memory or no thread. */
 struct by_mpi_opening *by_mpi_opening_begin(const struct by_mpi_opening_config *config);
-/* Decides for the next call of the communicator. May wait for the sequencer, never for another
- * rank. */
-enum by_mpi_way by_mpi_opening_call(struct by_mpi_opening *opening);
+/* Decides for the next call of the communicator. If the call may wait for all ranks, waits until
+ * they have opened the job, and calls `idle` meanwhile. If `idle` is NULL, it may wait for the
+ * sequencer, never for another rank. */
+enum by_mpi_way by_mpi_opening_call(struct by_mpi_opening *opening, void (*idle)(void));
 /* Ends the thread and frees everything but `context`; after BY_MPI_WAY_LANE it does not wait.
  * Returns what `open` has returned, or an error of the way to the sequencer, and its `text`. */
 int by_mpi_opening_end(struct by_mpi_opening *opening, char text[BY_MPI_TEXT_MAX]);

@@ -17,12 +17,13 @@
 #include "host-driver/clock.h"
 #include "host-driver/plugin/mpi/sequencer.h"
 
-#define RANKS       5u
-#define EVER        UINT64_MAX
-#define PATIENCE_MS 300 /* a rank waits for ever for one that never comes */
-#define ROUNDS      20
-#define AHEAD       300u
-#define BEFORE      3u /* calls of each rank before it asks for the job */
+#define RANKS        5u
+#define EVER         UINT64_MAX
+#define PATIENCE_MS  300 /* a rank waits for ever for one that never comes */
+#define ROUNDS       20
+#define AHEAD        300u
+#define WAITING_EACH 10u
+#define BEFORE       3u /* calls of each rank before it asks for the job */
 
 enum fault { NO_FAULT, LEAVES_EARLY, LEAVES_LATE, CANNOT_OPEN, WRONG_KEY };
 
@@ -36,6 +37,7 @@ struct test_rank {
     unsigned seed;
     unsigned pause_us; /* most between two calls */
     enum fault fault;
+    unsigned waiting; /* calls of WAITING_EACH that wait for all ranks */
     int gives_up;
     int opened;
     uint64_t calls; /* that MPI has executed */
@@ -88,6 +90,11 @@ static void keep_within(const struct test_rank *self)
         nap(100);
 }
 
+static void rest(void)
+{
+    nap(50);
+}
+
 static void *run(void *context)
 {
     struct test_rank *self = context;
@@ -115,7 +122,8 @@ static void *run(void *context)
     nap((unsigned)rand_r(&self->seed) % 5000);
     opening = by_mpi_opening_begin(&config);
     while (opening != NULL && left-- > 0 && !self->is_late) {
-        way = by_mpi_opening_call(opening);
+        /* one call in WAITING_EACH waits for all ranks, at the same place on each */
+        way = by_mpi_opening_call(opening, self->calls % WAITING_EACH < self->waiting ? rest : NULL);
         if (way != BY_MPI_WAY_MPI)
             break;
         self->calls++;
@@ -134,6 +142,8 @@ static void *run(void *context)
 
 static struct test_rank ranks[RANKS];
 
+static unsigned waiting; /* for the ranks of the next run */
+
 static void run_all(unsigned seed, enum fault fault)
 {
     pthread_t thread[RANKS];
@@ -143,6 +153,7 @@ static void run_all(unsigned seed, enum fault fault)
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         ranks[rank] = (struct test_rank){.rank = rank, .id = id, .seed = seed * 31 + rank};
         /* one rank starts its calls without a pause, far ahead of all others */
+        ranks[rank].waiting = waiting;
         ranks[rank].gives_up = fault != NO_FAULT;
         ranks[rank].pause_us = rank == seed % (RANKS - 1) ? 0 : 50u << rank;
         if (rank == (seed + 1) % RANKS)
@@ -169,6 +180,24 @@ static void all_ranks_begin_with_the_same_call(void **state)
         most = ranks[0].calls > most ? ranks[0].calls : most;
     }
     assert_true(most > BEFORE);
+}
+
+/* Calls that wait for all ranks wait for the decision: of the calls before, and of those that were
+ * permitted beyond it, no more stay with MPI. */
+static void calls_that_wait_for_all_ranks_wait_for_the_decision(void **state)
+{
+    (void)state;
+    waiting = 1;
+    for (unsigned seed = 0; seed < ROUNDS; seed++) {
+        run_all(seed, NO_FAULT);
+        for (uint32_t rank = 0; rank < RANKS; rank++) {
+            assert_true(ranks[rank].is_on);
+            assert_int_equal(ranks[rank].status, 0);
+            assert_int_equal(ranks[rank].calls, ranks[0].calls);
+            assert_true(ranks[rank].calls <= BEFORE + WAITING_EACH + 8);
+        }
+    }
+    waiting = 0;
 }
 
 /* No rank runs on trees that another one does not use. */
@@ -227,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ranks_begin_with_the_same_call),
+        cmocka_unit_test(calls_that_wait_for_all_ranks_wait_for_the_decision),
         cmocka_unit_test(without_one_rank_all_stay_with_mpi),
         cmocka_unit_test(a_rank_that_leaves_during_the_decision_differs_in_no_call),
     };
