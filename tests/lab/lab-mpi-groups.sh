@@ -52,6 +52,14 @@ for mpi in openmpi mpich; do
     shown "$mpi, 70 communicators: six stay with MPI" 190 run $mpi "$dir/groups.$mpi" many 70
     check "$mpi, they are counted with their reason" grep -q 'no trees for a communicator 18' "$dir/run.out"
     check "$mpi, which is printed" grep -q 'is not offloaded: 64 jobs of communicators exist, the limit of banyand' "$dir/run.out"
+    environment=$patient shown "$mpi, 64 at once, while jobs of freed ones are kept" 198 run $mpi "$dir/groups.$mpi" full 64
+    if grep -q 'no trees for a communicator' "$dir/run.out"; then fail "$mpi, which give way" "$dir/run.out"; else pass "$mpi, which give way"; fi
+    jobs=$(made)
+    environment=$patient shown "$mpi, communicators of ranks that have had one" 1700 run $mpi "$dir/groups.$mpi" again 40
+    jobs=$(($(made) - jobs))
+    [ $jobs -le 30 ] && pass "$mpi, 240 of these have used $jobs jobs" || fail "$mpi, 240 of these have used $jobs jobs"
+    environment=$patient each=2 ranks=$((2 * hosts)) shown "$mpi, the same, two ranks on each host" 1000 run $mpi "$dir/groups.$mpi" again 30
+    returned "$mpi, the slots of kept jobs return"
     shown "$mpi, ScaLAPACK's QR of Debian" 150 scalapack $mpi
     jobs=$(made)
     run $mpi "$dir/groups.$mpi" unused 100

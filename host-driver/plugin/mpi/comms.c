@@ -10,6 +10,7 @@
 #include "host-driver/plugin/mpi/flight.h"
 #include "host-driver/plugin/mpi/near.h"
 #include "host-driver/plugin/mpi/sequencer.h"
+#include "host-driver/plugin/mpi/served.h"
 #include "host-driver/plugin/mpi/timing.h"
 
 /* The number of a communicator, the same on all its ranks, which its rank 0 broadcasts. */
@@ -266,6 +267,9 @@ void by_shim_comm_free(struct by_shim_comm *comm)
     /* MPI_Finalize has left all lanes */
     if (comm->state == BY_SHIM_ON && self.state == BY_SHIM_ON)
         by_mpi_lane_close(comm->lane);
+    if (self.state == BY_SHIM_ON)
+        by_shim_served_leave(comm);
+    free(comm->member);
     free(comm->counts);
     free(comm);
 }
@@ -302,9 +306,11 @@ static int use(struct by_shim_comm *comm, struct by_mpi_lane *lane)
 
 static int is_near(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
-    if (comm->is_near == 0)
-        comm->is_near =
-            comm->kind != BY_SHIM_INTER && by_shim_are_near(on->comm, comm->size, self.space) ? 1 : -1;
+    if (comm->is_near != 0)
+        return comm->is_near > 0;
+    if (comm->kind != BY_SHIM_INTER)
+        comm->member = by_shim_members(on->comm, comm->size);
+    comm->is_near = by_shim_are_near(comm->member, comm->size, self.space) ? 1 : -1;
     return comm->is_near > 0;
 }
 
@@ -320,24 +326,53 @@ static int refuse(struct by_shim_comm *comm, int status, const char *text)
     return by_shim_left(comm->reason);
 }
 
-static struct by_mpi_lane *new_lane(void)
+/* A lane on several hosts is kept when its communicator is freed. */
+static struct by_mpi_lane *new_lane(const struct by_shim_comm *comm)
 {
+    size_t bytes = (size_t)comm->size * sizeof(*comm->member);
     struct by_mpi_lane *lane = calloc(1, sizeof(*lane));
 
-    if (lane == NULL)
-        by_shim_out_of_memory("a communicator");
-    return lane;
+    if (lane != NULL && comm->is_near < 0 && comm->member != NULL) {
+        lane->size = (uint32_t)comm->size;
+        lane->member = malloc(bytes);
+        if (lane->member != NULL)
+            memcpy(lane->member, comm->member, bytes);
+    }
+    if (lane != NULL && (lane->size == 0 || lane->member != NULL))
+        return lane;
+    free(lane);
+    by_shim_out_of_memory("a communicator");
+    return NULL;
+}
+
+static void free_lane(struct by_mpi_lane *lane)
+{
+    if (lane != NULL)
+        free(lane->member);
+    free(lane);
+}
+
+static int take_off(struct by_shim_comm *comm, struct by_mpi_lane *lane)
+{
+    by_mpi_lane_open(lane);
+    comm->state = BY_SHIM_ON;
+    return use(comm, lane);
+}
+
+static struct banyan_bootstrap ranks_of(const struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    return (struct banyan_bootstrap){.size = sizeof(struct banyan_bootstrap),
+                                     .rank = (uint32_t)comm->rank,
+                                     .rank_count = (uint32_t)comm->size,
+                                     .context = (void *)(uintptr_t)on,
+                                     .allgather = gather_places};
 }
 
 /* Creates the job of a communicator; collective over it. */
 static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
-    const struct banyan_bootstrap ranks = {.size = sizeof(ranks),
-                                           .rank = (uint32_t)comm->rank,
-                                           .rank_count = (uint32_t)comm->size,
-                                           .context = (void *)(uintptr_t)on,
-                                           .allgather = gather_places};
-    struct by_mpi_lane *lane = new_lane();
+    const struct banyan_bootstrap ranks = ranks_of(comm, on);
+    struct by_mpi_lane *lane = new_lane(comm);
     char text[BY_MPI_TEXT_MAX] = "";
     int status;
 
@@ -345,12 +380,40 @@ static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
         return 0;
     status = by_mpi_branch(&ranks, lane, text);
     if (status == BANYAN_OK) {
-        by_mpi_lane_open(lane);
-        comm->state = BY_SHIM_ON;
-        return use(comm, lane);
+        struct by_mpi_served *served = by_shim_served(comm);
+
+        if (served != NULL)
+            served->jobs++;
+        return take_off(comm, lane);
     }
-    free(lane);
+    free_lane(lane);
     return refuse(comm, status, text);
+}
+
+/* Decides in a blocking call of a communicator without a job, in its first one alone, whether it
+ * continues with that of a freed one of the same ranks, which all of them have, or gets its own at
+ * once, because others of these ranks have had enough calls in MPI for one more. Collective over
+ * the communicator. Returns whether it has one. */
+static int begin_early(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    const struct banyan_bootstrap ranks = ranks_of(comm, on);
+    struct by_mpi_served *served = by_shim_served(comm);
+    struct by_mpi_lane *lane;
+    int few, has_paid;
+
+    if (served == NULL)
+        return 0;
+    has_paid = served->calls / (served->jobs + 1) >= self.after;
+    served->calls++;
+    if (comm->has_compared || (served->jobs == 0 && !has_paid))
+        return 0;
+    comm->has_compared = 1;
+    lane = new_lane(comm);
+    /* while none has been freed, more may have been made that have not been called */
+    if (lane != NULL && by_mpi_revive(&ranks, lane, served->freed > 0 ? served->alive : UINT32_MAX, &few))
+        return take_off(comm, lane);
+    free_lane(lane);
+    return lane != NULL && has_paid && few && branch(comm, on);
 }
 
 /* ---- a job that is requested by calls that must not wait for other ranks (sequencer.h) */
@@ -392,7 +455,7 @@ static void drop_lane(struct by_shim_comm *comm)
     if (comm->lane != NULL && comm->lane->comm != NULL)
         by_mpi_lane_close(comm->lane);
     else
-        free(comm->lane);
+        free_lane(comm->lane);
     comm->lane = NULL;
 }
 
@@ -469,7 +532,7 @@ static void begin_opening(struct by_shim_comm *comm, int is_now)
                : PMPI_Wait(&comm->number->request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
         return;
     config.id = comm->number->id;
-    config.context = comm->lane = new_lane();
+    config.context = comm->lane = new_lane(comm);
     comm->opening = comm->lane != NULL ? by_mpi_opening_begin(&config) : NULL;
     if (comm->opening == NULL) { /* the next call tries again; no other rank is served without this one */
         drop_lane(comm);
@@ -506,6 +569,12 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
         return 1;
     if (comm->state == BY_SHIM_OFF)
         return by_shim_left(comm->reason);
+    if (!on->is_now && comm->number == NULL && comm->opening == NULL) {
+        if (begin_early(comm, on))
+            return 1;
+        if (comm->state == BY_SHIM_OFF)
+            return 0;
+    }
     if (comm->number != NULL)
         begin_opening(comm, on->is_now);
     if (comm->opening != NULL)

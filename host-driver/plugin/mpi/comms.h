@@ -41,8 +41,11 @@ struct by_shim_comm {
     enum by_shim_state state; /* of TWIN and PART with a controller */
     enum by_mpi_reason reason;
     int rank, size;
-    int is_near;    /* all ranks run on one host and can share memory: 1, or -1; 0: not known yet */
-    uint32_t calls; /* of its ranks, until it is ON or OFF, or `opening` counts them */
+    int is_near;      /* all ranks run on one host and can share memory: 1, or -1; 0: not known yet */
+    uint32_t *member; /* then known: its ranks of MPI_COMM_WORLD; or NULL */
+    int is_noted;     /* among the communicators of its ranks (kept.h) */
+    int has_compared; /* for a job that a freed communicator of the same ranks has left */
+    uint32_t calls;   /* of its ranks, until it is ON or OFF, or `opening` counts them */
     struct by_mpi_lane *lane;
     /* or NULL; while its job is requested by calls that must not wait */
     struct by_shim_number *number;

@@ -6,9 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host-driver/bootstrap/bootstrap.h"
+#include "host-driver/plugin/mpi/flight.h"
+#include "host-driver/plugin/mpi/kept.h"
 
 #define RANKS_MAX 1000u /* of a job with several on a host (banyan_bootstrap) */
 
@@ -262,8 +266,15 @@ struct by_mpi_lane *by_mpi_world(void)
 /* How a rank has come to a communicator of some ranks. */
 struct outcome {
     int32_t status;
+    uint32_t kept; /* lanes of freed communicators that it has */
+    uint64_t id;   /* of rank 0: of the lane */
     char text[BY_MPI_TEXT_MAX];
 };
+
+/* Slots that kept lanes have given back are free when all hosts have left, and banyand has made
+ * new tables: so often, and with such pauses, the ranks request the job. */
+#define TRIES    4
+#define PAUSE_NS 50000000
 
 /* Returns the first outcome that is not good, and its text; 0 if all are. */
 static int judge(const struct outcome *all, uint32_t count, char text[BY_MPI_TEXT_MAX])
@@ -276,24 +287,69 @@ static int judge(const struct outcome *all, uint32_t count, char text[BY_MPI_TEX
     return 0;
 }
 
-int by_mpi_branch(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, char text[BY_MPI_TEXT_MAX])
+int by_mpi_revive(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, uint32_t alive, int *few)
+{
+    struct by_mpi_lane *own[BY_MPI_OFFER_MAX];
+    struct by_mpi_offer mine = {.alive = alive}, *all = calloc(ranks->rank_count, sizeof(*all));
+    uint32_t count = by_mpi_lanes_borrow(lane->member, lane->size, own);
+    uint64_t id = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        mine.id[i] = own[i]->id;
+    *few = 0;
+    /* without memory no other rank gets an answer, and the program ends */
+    if (all != NULL && ranks->allgather(ranks->context, &mine, all, sizeof(mine)) == 0)
+        id = by_mpi_offer_choose(all, ranks->rank_count, few);
+    free(all);
+    by_mpi_lanes_return(own, count, id, lane);
+    return id != 0;
+}
+
+/* One request for a job. *again: it is refused, and some ranks have kept lanes. */
+static int create(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, int *again,
+                  char text[BY_MPI_TEXT_MAX])
 {
     struct outcome mine = {.status = banyan_comm_create_group(world.comm, ranks, &lane->comm)};
     struct outcome *all = calloc(ranks->rank_count, sizeof(*all));
     int status;
 
-    if (mine.status != 0)
+    *again = 0;
+    if (mine.status != 0) {
         snprintf(mine.text, sizeof(mine.text), "%s", banyan_last_error());
-    if (ranks->allgather(ranks->context, &mine, all, sizeof(mine)) != 0) {
+        mine.kept = by_mpi_lanes_drop();
+    }
+    if (getrandom(&mine.id, sizeof(mine.id), 0) != (ssize_t)sizeof(mine.id) || mine.id == 0)
+        mine.id = (uint64_t)(uintptr_t)lane;
+    if (all == NULL || ranks->allgather(ranks->context, &mine, all, sizeof(mine)) != 0) {
         snprintf(text, BY_MPI_TEXT_MAX, "MPI could not exchange how the ranks came to the communicator");
         status = BANYAN_EIO;
     } else {
         status = judge(all, ranks->rank_count, text);
+        lane->id = all[0].id;
+        for (uint32_t rank = 0; rank < ranks->rank_count; rank++)
+            *again |= (status == BANYAN_ELIMIT || status == BANYAN_ESTATE) && all[rank].kept > 0;
     }
     free(all);
     if (status != 0 && lane->comm != NULL) {
         banyan_comm_destroy(lane->comm);
         lane->comm = NULL;
+    }
+    return status;
+}
+
+int by_mpi_branch(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, char text[BY_MPI_TEXT_MAX])
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    int status, again, few, tries = 0, has_dropped = 0;
+
+    if (lane->member != NULL && by_mpi_revive(ranks, lane, 0, &few))
+        return BANYAN_OK;
+    for (;;) {
+        status = create(ranks, lane, &again, text);
+        has_dropped |= again;
+        if ((status != BANYAN_ELIMIT && status != BANYAN_ESTATE) || !has_dropped || ++tries == TRIES)
+            break;
+        nanosleep(&pause, NULL);
     }
     if (status == 0)
         describe(lane);

@@ -79,7 +79,12 @@ struct by_mpi_lane {
     int is_near;                /* of some ranks on one host, through its memory */
     struct by_mpi_flight *turn; /* the next to test; NULL: the first */
     unsigned flights;           /* opened and not closed */
-    int is_left;                /* MPI's communicator is freed: ends with its last flight */
+    int is_left;                /* MPI's communicator is freed: ends, or is kept, with its last flight */
+    uint64_t id;                /* alike on all its ranks */
+    uint32_t *member;           /* its ranks of MPI_COMM_WORLD, in order; NULL: it is never kept */
+    uint32_t size;              /* of `member` */
+    uint64_t left_ns;           /* when its last flight ended; 0: before (kept.h) */
+    struct by_mpi_lane *newer;  /* list of those that are kept */
     struct by_mpi_lane *next;   /* list of all */
 };
 
@@ -123,9 +128,15 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
 struct by_mpi_lane *by_mpi_world(void);
 
 /*
- * Creates the communicator of libbanyan for some ranks of MPI_COMM_WORLD, in zeroed memory;
- * collective over `ranks`. banyan_status_t, with `text` unless it is 0; both are equal on all these
- * ranks. Any thread.
+ * Gives the lane the communicator of libbanyan of a freed one of MPI with the same ranks in the
+ * same order, if all ranks have kept one; collective over `ranks`. Returns whether they have. Of
+ * the lane, `member` and `size` are set. Ranks give the number of their communicators of these
+ * ranks; *few: it is small at all of them. Any thread.
+ */
+int by_mpi_revive(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, uint32_t alive, int *few);
+/*
+ * The same, or creates the communicator for some ranks of MPI_COMM_WORLD. banyan_status_t, with
+ * `text` unless it is 0; both are equal on all these ranks. Any thread.
  */
 int by_mpi_branch(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, char text[BY_MPI_TEXT_MAX]);
 

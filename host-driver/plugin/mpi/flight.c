@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "host-driver/clock.h"
+#include "host-driver/plugin/mpi/kept.h"
 
 #define SLICE_US 500u    /* maximum delay of MPI's own messages during a wait */
 #define AWAY_NS  200000u /* a program that has not moved packets for this long is away */
@@ -91,6 +92,7 @@ static void post_queued(struct by_mpi_lane *lane)
 static void leave(struct by_mpi_lane *lane)
 {
     banyan_comm_destroy(lane->comm);
+    free(lane->member);
     free(lane);
 }
 
@@ -115,13 +117,79 @@ void by_mpi_lane_open(struct by_mpi_lane *lane)
     pthread_mutex_unlock(&air.lock);
 }
 
-/* Leaves the communicator if nothing needs it any more. */
+/* Leaves the kept lanes that are too many or too old; `any`: all. Returns how many. */
+static uint32_t leave_kept(int any)
+{
+    uint64_t now_ns = by_clock_ns();
+    struct by_mpi_lane *lane;
+    uint32_t count = 0;
+
+    for (; (lane = by_mpi_kept_oldest(now_ns, any)) != NULL; count++) {
+        unlink_lane(lane);
+        leave(lane);
+    }
+    return count;
+}
+
+/* Keeps the communicator, or leaves it, if nothing needs it any more. */
 static void leave_unused(struct by_mpi_lane *lane)
 {
     if (!lane->is_left || lane->flights > 0)
         return;
+    if (lane->member != NULL && banyan_comm_async_error(lane->comm) == BANYAN_OK) {
+        by_mpi_kept_put(lane, by_clock_ns());
+        leave_kept(0);
+        return;
+    }
     unlink_lane(lane);
     leave(lane);
+}
+
+uint32_t by_mpi_lanes_borrow(const uint32_t *member, uint32_t size, struct by_mpi_lane **own)
+{
+    uint32_t count, usable = 0;
+
+    pthread_mutex_lock(&air.lock);
+    count = by_mpi_kept_take(member, size, own);
+    for (uint32_t i = 0; i < count; i++) {
+        if (banyan_comm_async_error(own[i]->comm) == BANYAN_OK) {
+            own[usable++] = own[i];
+            continue;
+        }
+        unlink_lane(own[i]);
+        leave(own[i]);
+    }
+    pthread_mutex_unlock(&air.lock);
+    return usable;
+}
+
+void by_mpi_lanes_return(struct by_mpi_lane **own, uint32_t count, uint64_t id, struct by_mpi_lane *lane)
+{
+    pthread_mutex_lock(&air.lock);
+    for (uint32_t i = 0; i < count; i++) {
+        if (own[i]->id != id) {
+            by_mpi_kept_put(own[i], by_clock_ns());
+            continue;
+        }
+        unlink_lane(own[i]);
+        lane->comm = own[i]->comm;
+        lane->serves = own[i]->serves;
+        memcpy(lane->reduces, own[i]->reduces, sizeof(lane->reduces));
+        lane->id = id;
+        free(own[i]->member);
+        free(own[i]);
+    }
+    pthread_mutex_unlock(&air.lock);
+}
+
+uint32_t by_mpi_lanes_drop(void)
+{
+    uint32_t count;
+
+    pthread_mutex_lock(&air.lock);
+    count = leave_kept(1);
+    pthread_mutex_unlock(&air.lock);
+    return count;
 }
 
 void by_mpi_lane_close(struct by_mpi_lane *lane)
@@ -179,6 +247,7 @@ static int move_others(const struct by_mpi_lane *but)
         else if (!lane->is_near && air.on_trees > 1) /* alone, it is moved by its calls */
             banyan_comm_progress(lane->comm);
     }
+    leave_kept(0);
     return ended;
 }
 
@@ -256,6 +325,7 @@ void by_mpi_land(void)
         air.lanes = lane->next;
         leave(lane);
     }
+    by_mpi_kept_clear();
     air.lanes = NULL;
     air.on_trees = 0;
 }

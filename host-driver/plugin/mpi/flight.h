@@ -26,8 +26,16 @@ struct by_mpi_flight {
 
 /* Adds a lane of by_mpi_branch, whose memory malloc has given: from now on its packets move. */
 void by_mpi_lane_open(struct by_mpi_lane *lane);
-/* Leaves the lane's communicator and frees it, at once or when its last flight has been closed. */
+/* Ends the lane, at once or when its last flight has been closed: keeps it for a communicator of
+ * the same ranks (kept.h), or leaves its communicator and frees it. */
 void by_mpi_lane_close(struct by_mpi_lane *lane);
+/* Takes out the kept lanes of these ranks; returns how many. */
+uint32_t by_mpi_lanes_borrow(const uint32_t *member, uint32_t size, struct by_mpi_lane **own);
+/* Gives back all of them but that with the number `id`, if there is one, of which `lane` takes over
+ * the communicator. */
+void by_mpi_lanes_return(struct by_mpi_lane **own, uint32_t count, uint64_t id, struct by_mpi_lane *lane);
+/* Leaves all kept lanes, so that they give back their slots; returns how many there were. */
+uint32_t by_mpi_lanes_drop(void);
 /* Describes the call to libbanyan, which copies its counts. 0, or a banyan_status_t and `text`. */
 int by_mpi_open(struct by_mpi_flight *flight);
 /* Starts an opened call, which is not under way, and returns without waiting. */

@@ -1,27 +1,42 @@
 /* Communicators of ranks on one host; see near.h. */
 #include "host-driver/plugin/mpi/near.h"
 
+#include <stdlib.h>
+
 #define NEAR_MAX 64 /* ranks that share the memory of their host (BY_SINGLE_RANKS_MAX) */
 
-int by_shim_are_near(MPI_Comm comm, int size, const uint64_t *space)
+uint32_t *by_shim_members(MPI_Comm comm, int size)
 {
     MPI_Group part = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
-    int at[NEAR_MAX], member[NEAR_MAX], together = 0;
+    uint32_t *member = calloc((size_t)size, sizeof(*member));
+    int *at = calloc(2 * (size_t)size, sizeof(*at)), *found = at + size, count = 0;
 
-    if (size < 2 || size > NEAR_MAX)
-        return 0;
-    for (int rank = 0; rank < size; rank++)
+    for (int rank = 0; at != NULL && rank < size; rank++)
         at[rank] = rank;
-    if (PMPI_Comm_group(comm, &part) == MPI_SUCCESS && PMPI_Comm_group(MPI_COMM_WORLD, &all) == MPI_SUCCESS &&
-        PMPI_Group_translate_ranks(part, size, at, all, member) == MPI_SUCCESS)
-        while (together < size && member[together] != MPI_UNDEFINED && space[member[together]] != 0 &&
-               space[member[together]] == space[member[0]])
-            together++;
+    if (member != NULL && at != NULL && PMPI_Comm_group(comm, &part) == MPI_SUCCESS &&
+        PMPI_Comm_group(MPI_COMM_WORLD, &all) == MPI_SUCCESS &&
+        PMPI_Group_translate_ranks(part, size, at, all, found) == MPI_SUCCESS)
+        for (; count < size && found[count] >= 0; count++) /* MPI_UNDEFINED is negative */
+            member[count] = (uint32_t)found[count];
     if (part != MPI_GROUP_NULL)
         PMPI_Group_free(&part);
     if (all != MPI_GROUP_NULL)
         PMPI_Group_free(&all);
-    return together == size;
+    free(at);
+    if (count == size)
+        return member;
+    free(member);
+    return NULL;
+}
+
+int by_shim_are_near(const uint32_t *member, int size, const uint64_t *space)
+{
+    if (member == NULL || size < 2 || size > NEAR_MAX)
+        return 0;
+    for (int rank = 0; rank < size; rank++)
+        if (space[member[rank]] == 0 || space[member[rank]] != space[member[0]])
+            return 0;
+    return 1;
 }
 
 /*

@@ -4,7 +4,10 @@
  *
  *   groups shapes
  *   groups loop SECONDS
+ *   groups again COUNT    makes, uses and frees the same communicators again and again, and some
+ *                         while a call of theirs still runs on one rank
  *   groups many COUNT
+ *   groups full COUNT     the same after others have been freed, whose jobs are kept
  *   groups unused COUNT   makes communicators and calls each once
  *   groups nowait ROUNDS  only calls that do not wait, while ranks are far apart
  *   groups kill           the last rank of each pair stops before a call of the pair
@@ -248,6 +251,60 @@ static void loop(double seconds)
     verdict("communicators made and freed in a loop", wrong);
 }
 
+/* A communicator of the same ranks as one that has been freed before. */
+static int call_again(int color, int key, int round)
+{
+    static int in[COUNT], out[COUNT], late[COUNT];
+    int member[RANKS], count, wrong = 0, own;
+    MPI_Request request;
+    MPI_Comm comm;
+
+    MPI_Comm_split(MPI_COMM_WORLD, color, key, &comm);
+    count = members_of(comm, member);
+    MPI_Comm_rank(comm, &own);
+    for (int call = 0; call < 6; call++) {
+        int elements = 1 + (round * 37 + call * 501) % (COUNT - 10);
+
+        for (int i = 0; i < elements; i++)
+            in[i] = value(rank, round + call + i);
+        MPI_Allreduce(in, out, elements, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < elements; i++)
+            wrong += out[i] != sum_at(member, count, round + call + i);
+        memcpy(out, in, (size_t)elements * sizeof(*in));
+        MPI_Bcast(out, elements, MPI_INT, call % count, comm);
+        for (int i = 0; i < elements; i++)
+            wrong += out[i] != value(member[call % count], round + call + i);
+    }
+    if (round % 5 != 4) {
+        MPI_Comm_free(&comm);
+        return wrong;
+    }
+    for (int i = 0; i < 100; i++)
+        in[i] = value(rank, round + 5 + i);
+    /* it ends at each rank when this call does, which the ranks complete at different times */
+    MPI_Iallreduce(in, late, 100, MPI_INT, MPI_SUM, comm, &request);
+    MPI_Comm_free(&comm);
+    if (own % 2)
+        usleep(2000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 100; i++)
+        wrong += late[i] != sum_at(member, count, round + 5 + i);
+    return wrong;
+}
+
+static void again(int count)
+{
+    int wrong = 0;
+
+    for (int round = 0; round < count; round++) {
+        wrong += call_again(rank / (size / 2), rank, round);
+        wrong += call_again(rank % (size / 2), rank, round);
+        wrong += call_again(0, -rank, round);
+        wrong += call_again(0, round % 3 ? rank : -rank, round);
+    }
+    verdict("communicators of ranks that have had one", wrong);
+}
+
 static void many(int count, int calls)
 {
     MPI_Comm comm[MANY_MAX];
@@ -261,6 +318,24 @@ static void many(int count, int calls)
     for (int i = 0; i < count; i++)
         MPI_Comm_free(&comm[i]);
     verdict("communicators at once", wrong);
+}
+
+#define FREED 6
+
+static void full(int count)
+{
+    MPI_Comm comm[FREED];
+    int wrong = 0;
+
+    for (int i = 0; i < FREED; i++)
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm[i]);
+    for (int call = 0; call < 4; call++)
+        for (int i = 0; i < FREED; i++)
+            wrong += sum_over(comm[i]) != size * (size - 1) / 2;
+    for (int i = 0; i < FREED; i++)
+        MPI_Comm_free(&comm[i]);
+    verdict("communicators whose jobs are kept", wrong);
+    many(count, 5);
 }
 
 #define AHEAD   24 /* calls of a communicator that a rank has under way */
@@ -428,8 +503,12 @@ int main(int argc, char **argv)
         shapes();
     else if (strcmp(what, "loop") == 0)
         loop(number);
+    else if (strcmp(what, "again") == 0)
+        again(number);
     else if (strcmp(what, "many") == 0 && number <= MANY_MAX)
         many(number, 5);
+    else if (strcmp(what, "full") == 0 && number <= MANY_MAX)
+        full(number);
     else if (strcmp(what, "unused") == 0 && number <= MANY_MAX)
         many(number, 1);
     else if (strcmp(what, "nowait") == 0)

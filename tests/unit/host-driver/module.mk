@@ -64,8 +64,12 @@ test_mpi_core_LIBS   := mpi-core $(HOST_LIBS)
 test_mpi_core_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 
 TESTS += test_mpi_flight
-test_mpi_flight_SRC    := tests/unit/host-driver/test_mpi_flight.c host-driver/plugin/mpi/flight.c
+test_mpi_flight_SRC    := tests/unit/host-driver/test_mpi_flight.c host-driver/plugin/mpi/flight.c host-driver/plugin/mpi/kept.c
 test_mpi_flight_LDLIBS := -lcmocka -lpthread
+
+TESTS += test_mpi_kept
+test_mpi_kept_SRC    := tests/unit/host-driver/test_mpi_kept.c host-driver/plugin/mpi/kept.c
+test_mpi_kept_LDLIBS := -lcmocka
 
 TESTS += test_mpi_sequencer
 test_mpi_sequencer_SRC    := tests/unit/host-driver/test_mpi_sequencer.c

@@ -62,6 +62,12 @@ banyan_status_t banyan_comm_progress(struct banyan_comm *comm)
     return BANYAN_OK;
 }
 
+banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm)
+{
+    (void)comm;
+    return BANYAN_OK;
+}
+
 banyan_status_t banyan_comm_destroy(struct banyan_comm *comm)
 {
     (void)comm;
