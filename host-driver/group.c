@@ -1,9 +1,8 @@
 /*
  * Communicators of some ranks of another one. Their hosts get a job of their own from the
  * controller (BY_MEMBER_GROUP), which ends when they have left; ranks of one host share its memory
- * instead, without a job. Neighbours: comm_open.c opens the
- * communicator; ranks.c exchanges what its ranks must know of each other. Thread: the new
- * communicator's.
+ * instead, without a job. Neighbours: comm_open.c opens the communicator; ranks.c does the
+ * exchanges between its ranks. Thread: the new communicator's.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -100,7 +100,7 @@ void by_mates_doze(struct by_mates *mates);
 uint32_t by_mates_fds(const struct by_mates *mates, bool work, struct pollfd *fds);
 
 /* Closes the sockets and descriptors; the memory stays. Afterwards the ranks have other ways to
- * wake each other, and to see who has ended. */
+ * wake each other, and to see which has ended. */
 void by_mates_part(struct by_mates *mates);
 
 /* Records an error for all ranks of the host. Returns whether it is the first. */

@@ -5,6 +5,8 @@
  */
 #include "tests/model/model.h"
 
+/* What almost all calls that continue in another generation have in common. */
+#define RESUMED .mute = 1, .faults = MODEL_CRASH | MODEL_RESUME, .end = MODEL_END_DONE
 #define SUM(n)                                                                                               \
     {                                                                                                        \
         BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U64, 0, 0, (n)                                          \

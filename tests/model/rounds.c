@@ -69,6 +69,7 @@ int __wrap_by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *
 
     if (index < 0)
         return __real_by_endpoint_post(endpoint, call, id, field);
+    BY_ASSERT(call->recv == model.components[index].arena + model.components[index].bytes);
     rounds = &host_of(index)->rounds;
     size = (uint32_t)(call->count / (unsigned)model.host_count);
     own = (const uint8_t *)call->send + (size_t)model.components[index].rank * size;

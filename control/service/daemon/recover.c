@@ -64,8 +64,8 @@ void by_recover_want(struct by_recover *r)
         start_plan(r);
 }
 
-/* A job whose next generation is under way gets new keys anyway. A failed job needs none. */
-/* Plans another generation of the job, unless one is under way. */
+/* Plans another generation of the job, unless one is under way, which has new keys anyway. A failed
+ * job needs none. */
 static void renew(struct by_recover *r, struct by_recover_state *job, const char *what, const char *text)
 {
     char cause[64];

@@ -247,7 +247,8 @@ static int move_others(const struct by_mpi_lane *but)
         else if (!lane->is_near && air.on_trees > 1) /* alone, it is moved by its calls */
             banyan_comm_progress(lane->comm);
     }
-    leave_kept(0);
+    if (by_mpi_kept_any())
+        leave_kept(0);
     return ended;
 }
 

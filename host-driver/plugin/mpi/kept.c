@@ -44,6 +44,11 @@ struct by_mpi_lane *by_mpi_kept_oldest(uint64_t now_ns, int any)
     return take(&kept.oldest);
 }
 
+int by_mpi_kept_any(void)
+{
+    return kept.count > 0;
+}
+
 static bool is_of(const struct by_mpi_lane *lane, const uint32_t *member, uint32_t size)
 {
     return lane->size == size && memcmp(lane->member, member, size * sizeof(*member)) == 0;

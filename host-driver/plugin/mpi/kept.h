@@ -28,6 +28,8 @@ struct by_mpi_lane *by_mpi_kept_oldest(uint64_t now_ns, int any);
 /* Takes out the lanes of these ranks in this order, those with the least numbers, for an offer.
  * Returns how many. */
 uint32_t by_mpi_kept_take(const uint32_t *member, uint32_t size, struct by_mpi_lane *lane[BY_MPI_OFFER_MAX]);
+/* Whether there are any. */
+int by_mpi_kept_any(void);
 /* Forgets all lanes, and what by_mpi_served_of has returned. */
 void by_mpi_kept_clear(void);
 

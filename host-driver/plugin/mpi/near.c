@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define NEAR_MAX 64 /* ranks that share the memory of their host (BY_SINGLE_RANKS_MAX) */
+#include "host-driver/local/single.h"
 
 uint32_t *by_shim_members(MPI_Comm comm, int size)
 {
@@ -31,7 +31,7 @@ uint32_t *by_shim_members(MPI_Comm comm, int size)
 
 int by_shim_are_near(const uint32_t *member, int size, const uint64_t *space)
 {
-    if (member == NULL || size < 2 || size > NEAR_MAX)
+    if (member == NULL || size < 2 || size > (int)BY_SINGLE_RANKS_MAX)
         return 0;
     for (int rank = 0; rank < size; rank++)
         if (space[member[rank]] == 0 || space[member[rank]] != space[member[0]])

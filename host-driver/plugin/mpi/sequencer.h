@@ -4,12 +4,11 @@
  * decide at once between MPI and libbanyan, and all ranks must decide alike. So one thread in the
  * process of MPI_COMM_WORLD's rank 0, the sequencer, decides. Once a rank has opened its job, it
  * sends a request there before a call whose number is not decided; the answer does not depend on
- * other ranks. When all ranks have opened theirs, the sequencer fixes the first call
- * that libbanyan executes, above all calls that it has permitted to MPI. In a call that waits for
- * all ranks anyway, they wait for the decision. The exchanges of the ranks
- * while they open their job go through it as well: its thread answers at any time, where MPI makes
- * progress only while the program is in it. Independent of MPI. Neighbours: comms.c counts the
- * calls; core.c opens jobs.
+ * other ranks. When all ranks have opened theirs, the sequencer fixes the first call that libbanyan
+ * executes, above all calls that it has permitted to MPI. In a call that waits for all ranks
+ * anyway, they wait for the decision. The exchanges of the ranks while they open their job go
+ * through it as well: its thread answers at any time, where MPI makes progress only while the
+ * program is in it. Independent of MPI. Neighbours: comms.c counts the calls; core.c opens jobs.
  */
 #ifndef BY_PLUGIN_MPI_SEQUENCER_H
 #define BY_PLUGIN_MPI_SEQUENCER_H

@@ -196,8 +196,8 @@ void group::agree(const exchange &share)
             why_ = "rank " + std::to_string(i) + " of the group is rank " + std::to_string(one.rank) +
                    " of the table; start the ranks in the order of the table";
         else if (!one.exchanges && apart_.empty())
-            apart_ = worker_ && std::string(worker_->transport()) == "host"
-                         ? std::string("the memory that a group of one host shares does not carry them")
+            apart_ = worker_ && worker_->transport() == "host"
+                         ? "the memory that a group of one host shares does not carry them"
                          : "rank " + std::to_string(i) +
                                " has no connections to the others; set BANYAN_FALLBACK at all ranks";
     }

@@ -23,7 +23,7 @@
 #define ROUNDS       20
 #define AHEAD        300u
 #define WAITING_EACH 10u
-#define BEFORE       3u /* calls of each rank before it asks for the job */
+#define BEFORE       3u /* calls of each rank before it requests the job */
 
 enum fault { NO_FAULT, LEAVES_EARLY, LEAVES_LATE, CANNOT_OPEN, WRONG_KEY };
 

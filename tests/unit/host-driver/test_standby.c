@@ -76,7 +76,7 @@ static void in_mid_call_a_switch_dies_and_the_ranks_move_without_a_controller(vo
         hub_check(which);
         for (int r = 0; r < HUB_HOSTS; r++)
             assert_int_equal(hub_counter(&hub, r, "endpoint/gone_on"), 1);
-        /* The next call runs there too, and a controller that comes back is told. */
+        /* The next call runs there too, and a controller that comes back gets a report. */
         hub_post(which);
         hub_start(&hub);
         hub_until(hub_carried(&hub, 2) == HUB_HOSTS);

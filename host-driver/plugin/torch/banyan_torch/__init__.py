@@ -7,8 +7,8 @@
 broadcast, allreduce, reduce, allgather, reduce-scatter and barrier run over banyan, and so do gather,
 scatter and all-to-all where the ranks are connected (without a table, or with ``BANYAN_FALLBACK``);
 other operations run over Gloo. Groups of some ranks on several hosts require a controller
-(``BANYAN_CONTROLLER``), and run over Gloo without one. The job's table and transport come from the settings ``BANYAN_*``.
-``banyan_torch.describe()`` reports what runs where.
+(``BANYAN_CONTROLLER``), and run over Gloo without one. The job's table and transport come from the
+settings ``BANYAN_*``. ``banyan_torch.describe()`` reports what runs where.
 """
 import atexit
 import os

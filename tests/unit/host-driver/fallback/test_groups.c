@@ -46,6 +46,16 @@ static int failed(const struct team_member *member, const char *what)
     return member_wrong(member, "%s: %s", what, banyan_last_error());
 }
 
+/* Opens the member, and a copy of its communicator. */
+static int open_copy(struct team_member *member, struct banyan_comm **copy)
+{
+    int wrong = member_open(member);
+
+    if (wrong == 0 && banyan_comm_dup(member->comm, copy) != BANYAN_OK)
+        wrong = failed(member, "a copy");
+    return wrong;
+}
+
 static int compare(const struct team_member *member, const char *what, int32_t got, int32_t wanted,
                    uint64_t at)
 {
@@ -365,12 +375,10 @@ static void a_stopped_rank_of_a_group_is_named_in_time(void **state)
 static int leave_early(struct team_member *member)
 {
     struct banyan_comm *comm;
-    int wrong = member_open(member);
+    int wrong = open_copy(member, &comm);
 
     if (wrong)
         return wrong;
-    if (banyan_comm_dup(member->comm, &comm) != BANYAN_OK)
-        return failed(member, "a copy");
     if (member->rank == CULPRIT)
         banyan_comm_destroy(comm);
     else
@@ -393,12 +401,10 @@ static int disagree(struct team_member *member)
 {
     struct banyan_comm *comm;
     banyan_status_t status;
-    int wrong = member_open(member);
+    int wrong = open_copy(member, &comm);
 
     if (wrong)
         return wrong;
-    if (banyan_comm_dup(member->comm, &comm) != BANYAN_OK)
-        return failed(member, "a copy");
     status = banyan_allreduce(comm, in_buffer, out_buffer, member->rank == CULPRIT ? 7 : 8, BANYAN_I32,
                               BANYAN_SUM);
     if (status != BANYAN_EMISMATCH)
@@ -418,12 +424,10 @@ static int abort_one(struct team_member *member)
 {
     struct banyan_comm *comm;
     struct banyan_request *request;
-    int wrong = member_open(member);
+    int wrong = open_copy(member, &comm);
 
     if (wrong)
         return wrong;
-    if (banyan_comm_dup(member->comm, &comm) != BANYAN_OK)
-        return failed(member, "a copy");
     if (member->rank == CULPRIT) {
         if (banyan_allreduce_init(comm, in_buffer, out_buffer, 8, BANYAN_I32, BANYAN_SUM, &request) !=
                 BANYAN_OK ||
