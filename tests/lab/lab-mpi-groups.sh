@@ -14,24 +14,7 @@ check "each process of the lab leads a session" sessions
 for mpi in openmpi mpich; do
     mpicc.$mpi -O2 -I. -w -o "$dir/groups.$mpi" "$(dirname "$0")/mpi/groups.c" || { fail "programs for $mpi"; finish; }
 done
-at=unix:/run/banyan/lab-$lab/banyand.socket
-# On a slow machine tables arrive later than half of the usual time limit (5 s).
-patient=BANYAN_TIMEOUT=60
-held() { "$banyan" job list --json --controller "$at" | perl -MJSON::PP -0777 -ne '
-    for my $job (@{decode_json($_)->{jobs}}) { print "job $job->{job}: $_->{slots} slots, $_->{entries} entries on $_->{switch}\n" for @{$job->{held}} }'; }
 before=$(held)
-# returned WHAT: passes if banyand holds what it held before, within 5 s.
-returned() {
-    local i
-    for ((i = 0; i < 300; i++)); do
-        [ "$(held)" != "$before" ] || { pass "$1"; return; }
-        sleep 0.1
-    done
-    held >"$dir/held.out"
-    fail "$1" "$dir/held.out" "/run/banyan/lab-$lab/banyand.log"
-}
-# made: how many jobs banyand has made so far.
-made() { grep -c 'job [0-9]* runs, generation' "/run/banyan/lab-$lab/banyand.log"; }
 
 for mpi in openmpi mpich; do
     shown "$mpi, communicators of every shape" 300 run $mpi "$dir/groups.$mpi" shapes
@@ -64,6 +47,11 @@ for mpi in openmpi mpich; do
     jobs=$(made)
     run $mpi "$dir/groups.$mpi" unused 100
     if grep -q 'right' "$dir/run.out" && [ "$(made)" -eq "$jobs" ]; then pass "$mpi, 100 communicators that are called once make no job"; else fail "$mpi, 100 communicators that are called once make no job" "$dir/run.out"; fi
+    for each in 1 2; do
+        ranks=$((each * hosts)) run $mpi "$dir/groups.$mpi" parents 50
+        if grep -q 'right' "$dir/run.out" && [ "$(made)" -eq "$jobs" ] && ! grep -q 'first calls of a communicator' "$dir/run.out"; then pass "$mpi, $each on each host, nor do 50 of which others are made: $(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/run.out")"; else fail "$mpi, $each on each host, nor do 50 of which others are made" "$dir/run.out"; fi
+    done
+    each=1
     environment=$patient shown "$mpi, a loop: at least 8 pairs" 30 run $mpi "$dir/groups.$mpi" loop "${SECONDS_OF_LOOP:-5}"
     grep 'in a loop' "$dir/run.out" | sed 's/^/         | /'
     returned "$mpi, no slot is lost"

@@ -44,7 +44,11 @@ lab: all build-tools ## run all collectives on every kind of fabric, 16 MiB, wit
 
 # The packages of the MPIs are large, and only this target requires them.
 lab-mpi: mpi ## run unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH); RUNS=20 runs it 20 times
-	$(Q)tests/lab/all.sh $(B) -- $(foreach run,$(shell seq $(or $(RUNS),1)),lab-mpi lab-mpi-groups) mpi-random
+	$(Q)tests/lab/all.sh $(B) -- $(foreach run,$(shell seq $(or $(RUNS),1)),lab-mpi lab-mpi-groups) mpi-loops mpi-random
+
+.PHONY: mpi-loops
+mpi-loops: mpi ## as root: 100 communicators made, called and freed, LOOPS= times (default 10000), under Open MPI and MPICH, over real switches; 64 at once, of which a rank stops or is killed
+	$(Q)LOOPS=$(or $(LOOPS),10000) tests/lab/mpi-loops.sh $(B)
 
 .PHONY: mpi-random
 mpi-random: mpi ## as root: random MPI programs over real switches, from SEED= (default 1), SEEDS= of them (default 20), with STEPS= (default 300); EACH=2: two ranks on each host

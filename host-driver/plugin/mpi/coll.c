@@ -22,6 +22,7 @@ typedef struct ompi_op_t ompi_op_t;
 #include <opal/runtime/opal_progress.h>
 
 #include "host-driver/plugin/mpi/core.h"
+#include "host-driver/plugin/mpi/origin.h"
 #include "host-driver/plugin/mpi/shim.h"
 
 /* above all components that use point-to-point messages; below those that only observe */
@@ -190,47 +191,64 @@ static int spread_bytes(const struct by_shim_gather *on, void *whole, int bytes,
     return self->ibcast(whole, bytes, MPI_BYTE, 0, on->comm, request, self->ibcast_module);
 }
 
-static struct by_shim_gather over(ompi_communicator_t *comm, mca_coll_base_module_t *base, int is_now)
+/* Whether Open MPI itself makes the call that returns to `caller`, for example to agree on the
+ * number of a new communicator: in its library, but not in the function of this collective. -1:
+ * unknown. */
+static int is_own(const char *collective, const void *caller)
+{
+    return by_mpi_is_apart((const void *)(uintptr_t)ompi_group_compare, caller, collective);
+}
+
+static struct by_shim_gather over(ompi_communicator_t *comm, mca_coll_base_module_t *base, int is_now,
+                                  int is_own)
 {
     return (struct by_shim_gather){.gather = gather_bytes,
                                    .exchange = exchange_bytes,
                                    .spread = spread_bytes,
                                    .comm = comm,
                                    .module = base,
-                                   .is_now = is_now};
+                                   .is_now = is_now,
+                                   .is_own = is_own};
 }
 
-static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base)
+static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base, int is_own)
 {
-    struct by_shim_gather on = over(comm, base, 0);
+    struct by_shim_gather on = over(comm, base, 0, is_own);
 
     return by_shim_ready(((struct module *)base)->at, &on);
 }
 
 /* The same for a call that must not wait for other ranks. */
-static int ready_now(ompi_communicator_t *comm, mca_coll_base_module_t *base)
+static int ready_now(ompi_communicator_t *comm, mca_coll_base_module_t *base, int is_own)
 {
-    struct by_shim_gather on = over(comm, base, 1);
+    struct by_shim_gather on = over(comm, base, 1, is_own);
 
     return by_shim_ready_now(((struct module *)base)->at, &on);
 }
 
 static int exchanges(ompi_communicator_t *comm, mca_coll_base_module_t *base, banyan_collective_t collective,
-                     int is_now)
+                     int is_now, int is_own)
 {
-    struct by_shim_gather on = over(comm, base, is_now);
+    struct by_shim_gather on = over(comm, base, is_now, is_own);
 
     return by_shim_exchanges(((struct module *)base)->at, &on, collective);
 }
 
+static int run(const struct module *self, struct by_shim_work *work)
+{
+    work->flight.is_own = self->at->is_own;
+    return by_shim_run(work);
+}
+
+#define IS_OWN(name) is_own(#name, __builtin_return_address(0))
 #define X(name, parameters, arguments, preparation)                                                          \
     static int name(BARE parameters ompi_communicator_t *comm, mca_coll_base_module_t *base)                 \
     {                                                                                                        \
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (ready(comm, base) && preparation)                                                                \
-            return by_shim_run(&work);                                                                       \
+        if (ready(comm, base, IS_OWN(name)) && preparation)                                                  \
+            return run(self, &work);                                                                         \
         return self->name(BARE arguments comm, self->name##_module);                                         \
     }
 TAKEN_LIST(X)
@@ -241,8 +259,8 @@ TAKEN_LIST(X)
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (exchanges(comm, base, collective, 0) && preparation)                                             \
-            return by_shim_run(&work);                                                                       \
+        if (exchanges(comm, base, collective, 0, IS_OWN(name)) && preparation)                               \
+            return run(self, &work);                                                                         \
         return self->name(BARE arguments comm, self->name##_module);                                         \
     }
 EXCHANGE_LIST(X)
@@ -362,10 +380,15 @@ static struct component_request *make(const struct by_shim_work *work, ompi_comm
     return request;
 }
 
-static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, ompi_request_t **handle)
+static int begin(const struct module *self, struct by_shim_work *work, ompi_communicator_t *comm,
+                 ompi_request_t **handle)
 {
-    struct component_request *request = make(work, comm, false);
-    int code = request != NULL ? take_off(request) : MPI_ERR_NO_MEM;
+    struct component_request *request;
+    int code;
+
+    work->flight.is_own = self->at->is_own;
+    request = make(work, comm, false);
+    code = request != NULL ? take_off(request) : MPI_ERR_NO_MEM;
 
     if (code == MPI_SUCCESS)
         *handle = &request->super.super;
@@ -394,8 +417,8 @@ static int stand(const struct by_shim_work *work, ompi_communicator_t *comm, omp
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (ready_now(comm, base) && preparation)                                                            \
-            return begin(&work, comm, handle);                                                               \
+        if (ready_now(comm, base, IS_OWN(name)) && preparation)                                              \
+            return begin(self, &work, comm, handle);                                                         \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
 TAKEN_LIST(X)
@@ -407,8 +430,8 @@ TAKEN_LIST(X)
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (exchanges(comm, base, collective, 1) && preparation)                                             \
-            return begin(&work, comm, handle);                                                               \
+        if (exchanges(comm, base, collective, 1, IS_OWN(name)) && preparation)                               \
+            return begin(self, &work, comm, handle);                                                         \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
 EXCHANGE_LIST(X)
@@ -426,11 +449,11 @@ EXCHANGE_LIST(X)
         return self->name##_init(BARE arguments comm, info, handle, self->name##_init_module);               \
     }
 #define X(name, parameters, arguments, preparation)                                                          \
-    PERSISTENT(name, parameters, arguments, ready_now(comm, base), preparation)
+    PERSISTENT(name, parameters, arguments, ready_now(comm, base, 0), preparation)
 TAKEN_LIST(X)
 #undef X
 #define X(name, parameters, arguments, collective, preparation)                                              \
-    PERSISTENT(name, parameters, arguments, exchanges(comm, base, collective, 1), preparation)
+    PERSISTENT(name, parameters, arguments, exchanges(comm, base, collective, 1, 0), preparation)
 EXCHANGE_LIST(X)
 #undef X
 #undef PERSISTENT
@@ -545,7 +568,7 @@ const mca_coll_base_component_2_0_0_t mca_coll_banyan_component = {
 static void agree(int argc, char **argv, int requested, int *provided)
 {
     mca_coll_base_module_t *base = ompi_mpi_comm_world.comm.c_coll->coll_barrier_module;
-    const struct by_shim_gather on = over(MPI_COMM_WORLD, base, 0);
+    const struct by_shim_gather on = over(MPI_COMM_WORLD, base, 0, is_own("", NULL));
 
     (void)argc;
     (void)argv;

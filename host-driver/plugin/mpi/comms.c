@@ -30,6 +30,7 @@ static struct {
     uint32_t log, after;
     uint64_t least;
     int controlled;            /* every rank has a controller */
+    int separates;             /* every rank tells MPI's own calls from those of the program */
     int ordered;               /* persistent calls start in one order, with all others */
     int has_refused;           /* this process has printed a refusal */
     MPI_Comm silent;           /* carries no messages */
@@ -120,9 +121,10 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     self.after = all[0].after;
     self.ordered = (int)all[0].ordered;
     self.first = all[0];
-    self.controlled = 1;
+    self.controlled = self.separates = 1;
     for (int rank = 0; rank < self.size; rank++) {
         self.controlled &= (int)all[rank].controlled;
+        self.separates &= (int)all[rank].separates;
         self.space[rank] = all[rank].space;
     }
     free(all);
@@ -175,6 +177,7 @@ static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX], ch
     struct by_mpi_facts mine;
 
     by_mpi_prepare(&mine, &places);
+    mine.separates = on->is_own >= 0;
     if (self.rank == 0 && mine.controlled && mine.status == 0) {
         mine.status = by_mpi_sequencer_open(&mine);
         if (mine.status != 0)
@@ -286,9 +289,9 @@ static int shares(const struct by_shim_comm *comm)
            level != MPI_THREAD_MULTIPLE;
 }
 
-int by_shim_left(enum by_mpi_reason reason)
+int by_shim_left(const struct by_shim_comm *comm, enum by_mpi_reason reason)
 {
-    by_mpi_leave_to_mpi(reason);
+    by_mpi_leave_to_mpi(comm != NULL && comm->is_own ? BY_MPI_OWN : reason);
     return 0;
 }
 
@@ -323,7 +326,7 @@ static int refuse(struct by_shim_comm *comm, int status, const char *text)
         self.has_refused = 1;
         fprintf(stderr, "banyan: MPI: a communicator of %d ranks is not offloaded: %s\n", comm->size, text);
     }
-    return by_shim_left(comm->reason);
+    return by_shim_left(comm, comm->reason);
 }
 
 /* A lane on several hosts is kept when its communicator is freed. */
@@ -499,11 +502,11 @@ static int announce(struct by_shim_comm *comm, const struct by_shim_gather *on)
         free(number);
         comm->state = BY_SHIM_OFF;
         comm->reason = BY_MPI_REFUSED;
-        return by_shim_left(comm->reason);
+        return by_shim_left(comm, comm->reason);
     }
     comm->number = number;
     list_opening(comm);
-    return by_shim_left(BY_MPI_FIRST);
+    return by_shim_left(comm, BY_MPI_FIRST);
 }
 
 /* Runs in a thread of its own. */
@@ -550,7 +553,7 @@ static int await_opening(struct by_shim_comm *comm, int is_now)
     int status;
 
     if (way == BY_MPI_WAY_MPI)
-        return by_shim_left(BY_MPI_FIRST);
+        return by_shim_left(comm, BY_MPI_FIRST);
     status = stop_opening(comm, text);
     if (way == BY_MPI_WAY_LANE) {
         comm->state = BY_SHIM_ON;
@@ -564,11 +567,13 @@ static int await_opening(struct by_shim_comm *comm, int is_now)
 static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
     if (comm->kind == BY_SHIM_INTER || (!is_near(comm, on) && !self.controlled))
-        return by_shim_left(BY_MPI_COMMUNICATOR);
+        return by_shim_left(comm, BY_MPI_COMMUNICATOR);
     if (comm->state == BY_SHIM_ON)
         return 1;
     if (comm->state == BY_SHIM_OFF)
-        return by_shim_left(comm->reason);
+        return by_shim_left(comm, comm->reason);
+    if (comm->is_own && comm->number == NULL && comm->opening == NULL)
+        return by_shim_left(comm, BY_MPI_FIRST);
     if (!on->is_now && comm->number == NULL && comm->opening == NULL) {
         if (begin_early(comm, on))
             return 1;
@@ -580,22 +585,23 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
     if (comm->opening != NULL)
         return await_opening(comm, on->is_now);
     if (++comm->calls <= self.after || comm->number != NULL)
-        return by_shim_left(BY_MPI_FIRST);
+        return by_shim_left(comm, BY_MPI_FIRST);
     if (!on->is_now)
         return branch(comm, on);
-    return self.first.door[0] != 0 ? announce(comm, on) : by_shim_left(BY_MPI_FIRST);
+    return self.first.door[0] != 0 ? announce(comm, on) : by_shim_left(comm, BY_MPI_FIRST);
 }
 
 int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
     if (comm == NULL)
-        return by_shim_left(BY_MPI_COMMUNICATOR);
+        return by_shim_left(comm, BY_MPI_COMMUNICATOR);
     if (comm->kind == BY_SHIM_WORLD || comm->kind == BY_SHIM_TWIN)
         by_shim_join(on);
+    comm->is_own = self.separates && on->is_own > 0;
     if (self.making)
         return 0; /* a call of the plugin, by way of MPI */
     if (self.state != BY_SHIM_ON)
-        return by_shim_left(BY_MPI_OFF);
+        return by_shim_left(comm, BY_MPI_OFF);
     if (shares(comm))
         return use(comm, by_mpi_world());
     return own_ready(comm, on);
@@ -607,15 +613,16 @@ int by_shim_ready_now(struct by_shim_comm *comm, const struct by_shim_gather *on
     if (self.making)
         return 0;
     if (comm == NULL)
-        return by_shim_left(BY_MPI_COMMUNICATOR);
+        return by_shim_left(comm, BY_MPI_COMMUNICATOR);
+    comm->is_own = self.separates && on->is_own > 0;
     if (self.state == 0)
-        return by_shim_left(BY_MPI_EARLY);
+        return by_shim_left(comm, BY_MPI_EARLY);
     if (self.state != BY_SHIM_ON)
-        return by_shim_left(BY_MPI_OFF);
+        return by_shim_left(comm, BY_MPI_OFF);
     if (!shares(comm))
         return own_ready(comm, on);
     if (self.has_twin && !self.controlled)
-        return by_shim_left(BY_MPI_ORDER);
+        return by_shim_left(comm, BY_MPI_ORDER);
     return use(comm, by_mpi_world());
 }
 
@@ -642,6 +649,8 @@ int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on
 
     if (self.making)
         return 0;
+    if (comm != NULL)
+        comm->is_own = self.separates && on->is_own > 0;
     if (self.state == BY_SHIM_ON && comm != NULL && (by_mpi_world()->serves >> collective & 1)) {
         if (shares(comm)) {
             if (!on->is_now || !self.has_twin || self.controlled)

@@ -1,11 +1,12 @@
 /*
  * Communicators of MPI: which of their calls are offloaded, and over what. MPI_COMM_WORLD has the
- * job of the tables. Every other communicator gets one of its own, when its ranks have called it
+ * job of the tables. Every other communicator gets one of its own, when the program has called it
  * often enough: of ranks on one host through its memory, and with a controller of ranks on several.
+ * Calls of MPI itself do not count: programs make many communicators only to make others of them.
  * Without a controller those with the ranks and the order of MPI_COMM_WORLD share its job and its
- * order of calls, and the others on several hosts stay with MPI. Compiled once
- * for each MPI; uses its public interface only. Neighbours: shim.c translates the calls; preload.c
- * and coll.c keep a by_shim_comm with each communicator.
+ * order of calls, and the others on several hosts stay with MPI. Compiled once for each MPI; uses
+ * its public interface only. Neighbours: shim.c translates the calls; preload.c and coll.c keep a
+ * by_shim_comm with each communicator.
  */
 #ifndef BY_PLUGIN_MPI_COMMS_H
 #define BY_PLUGIN_MPI_COMMS_H
@@ -25,6 +26,7 @@ struct by_shim_gather {
     MPI_Comm comm;
     void *module; /* of Open MPI; else NULL */
     int is_now;   /* the call over it must not wait for other ranks */
+    int is_own;   /* MPI itself makes the call, as part of another one; -1: this is unknown */
 };
 
 enum by_shim_kind {
@@ -43,6 +45,7 @@ struct by_shim_comm {
     int rank, size;
     int is_near;      /* all ranks run on one host and can share memory: 1, or -1; 0: not known yet */
     uint32_t *member; /* then known: its ranks of MPI_COMM_WORLD; or NULL */
+    int is_own;       /* MPI itself makes the current call */
     int is_noted;     /* among the communicators of its ranks (kept.h) */
     int has_compared; /* for a job that a freed communicator of the same ranks has left */
     uint32_t calls;   /* of its ranks, until it is ON or OFF, or `opening` counts them */
@@ -87,10 +90,10 @@ int by_shim_persists(const struct by_shim_comm *comm);
  */
 int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on,
                       banyan_collective_t collective);
-/* Counts a call over such a communicator that MPI executes for `reason`. */
+/* Counts a call of the program over such a communicator that MPI executes for `reason`. */
 void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason);
-/* Counts a call that MPI executes; returns 0. */
-int by_shim_left(enum by_mpi_reason reason);
+/* Counts the current call, which MPI executes; returns 0. */
+int by_shim_left(const struct by_shim_comm *comm, enum by_mpi_reason reason);
 
 /* BANYAN_MPI_LEAST, as the ranks have agreed. */
 uint64_t by_shim_least(void);

@@ -16,7 +16,7 @@ enum by_mpi_stage { BY_MPI_IDLE = 1, BY_MPI_QUEUED, BY_MPI_RUNNING, BY_MPI_ENDED
 struct by_mpi_flight {
     struct by_mpi_lane *lane; /* set before by_mpi_open */
     struct by_mpi_call call;
-    int is_own; /* of the plugin, not counted as a call of the program */
+    int is_own; /* of the plugin or of MPI itself, not counted as a call of the program */
     enum by_mpi_stage stage;
     int status; /* banyan_status_t, when it has ended */
     struct banyan_request *request;

@@ -74,13 +74,13 @@ static int prepare(const struct by_shim_comm *comm, struct by_shim_work *work, b
         return 0;
     bytes = by_shim_side_count(some, 0) * some->size;
     if (!is_unequal && bytes == 0)
-        return by_shim_left(BY_MPI_EMPTY);
+        return by_shim_left(comm, BY_MPI_EMPTY);
     if (!is_unequal && bytes > INT_MAX)
-        return by_shim_left(BY_MPI_LARGE);
+        return by_shim_left(comm, BY_MPI_LARGE);
     if (!is_unequal && (uint64_t)bytes * (uint64_t)comm->size < by_shim_least())
-        return by_shim_left(BY_MPI_SMALL);
+        return by_shim_left(comm, BY_MPI_SMALL);
     if (by_shim_is_slower(collective, is_unequal, (uint64_t)bytes))
-        return by_shim_left(BY_MPI_SLOWER);
+        return by_shim_left(comm, BY_MPI_SLOWER);
     call->collective = collective;
     call->op = BANYAN_BOR;
     call->dtype = BANYAN_U8;

@@ -14,18 +14,18 @@ static int suits(const struct by_shim_comm *comm, banyan_collective_t collective
 {
     return !comm->lane->is_near || bytes >= by_shim_near_least(collective, comm->size)
                ? 1
-               : by_shim_left(BY_MPI_WITHIN);
+               : by_shim_left(comm, BY_MPI_WITHIN);
 }
 
 /* Decides from facts that all ranks share whether a call is offloaded. `bytes`: total data. */
 static int admitted(const struct by_shim_comm *comm, banyan_collective_t collective, uint64_t bytes)
 {
     if (!(comm->lane->serves >> collective & 1))
-        return by_shim_left(BY_MPI_TABLE);
+        return by_shim_left(comm, BY_MPI_TABLE);
     if (bytes == 0)
-        return by_shim_left(BY_MPI_EMPTY);
+        return by_shim_left(comm, BY_MPI_EMPTY);
     if (bytes < by_shim_least())
-        return by_shim_left(BY_MPI_SMALL);
+        return by_shim_left(comm, BY_MPI_SMALL);
     return suits(comm, collective, bytes);
 }
 
@@ -41,12 +41,12 @@ static int reducible(const struct by_shim_comm *comm, banyan_collective_t collec
     if (count < 0)
         return 0; /* MPI reports it to the user */
     if (count > ELEMENTS_MAX)
-        return by_shim_left(BY_MPI_LARGE);
+        return by_shim_left(comm, BY_MPI_LARGE);
     found = by_shim_find(type, op, &known);
     if (found == BY_SHIM_NO_TYPE)
-        return by_shim_left(BY_MPI_TYPE);
+        return by_shim_left(comm, BY_MPI_TYPE);
     if (found == BY_SHIM_NO_OP || !by_mpi_reduces(comm->lane, known.op, known.dtype))
-        return by_shim_left(BY_MPI_OPERATOR);
+        return by_shim_left(comm, BY_MPI_OPERATOR);
     work->shape = known.shape;
     work->form = known.shape.form == BY_MPI_AS_IS ? BY_SHIM_IN_PLACE : BY_SHIM_SHAPED;
     call->op = known.op;
@@ -114,7 +114,7 @@ int by_shim_reduce_scatter_block(const struct by_shim_comm *comm, const void *se
 
     *work = (struct by_shim_work){.flight.lane = comm->lane};
     if (count > ELEMENTS_MAX / comm->size)
-        return by_shim_left(BY_MPI_LARGE);
+        return by_shim_left(comm, BY_MPI_LARGE);
     if (!reducible(comm, BANYAN_REDUCE_SCATTER, work, count * comm->size, type, op))
         return 0;
     call->count /= (uint64_t)comm->size;
@@ -136,7 +136,7 @@ int by_shim_reduce_scatter(const struct by_shim_comm *comm, const void *send, vo
         if (count < 0)
             return 0; /* MPI reports it to the user */
         if (count > ELEMENTS_MAX - sum)
-            return by_shim_left(BY_MPI_LARGE);
+            return by_shim_left(comm, BY_MPI_LARGE);
         sum += count;
     }
     if (!reducible(comm, BANYAN_REDUCE_SCATTER, work, sum, type, op))
@@ -153,7 +153,7 @@ int by_shim_barrier(const struct by_shim_comm *comm, struct by_shim_work *work)
     *work = (struct by_shim_work){
         .flight.lane = comm->lane, .form = BY_SHIM_IN_PLACE, .flight.call.collective = BANYAN_BARRIER};
     if (!(comm->lane->serves >> BANYAN_BARRIER & 1))
-        return by_shim_left(BY_MPI_TABLE);
+        return by_shim_left(comm, BY_MPI_TABLE);
     return suits(comm, BANYAN_BARRIER, 0) && by_shim_prepare(work, 0);
 }
 
@@ -184,7 +184,7 @@ int by_shim_bcast(const struct by_shim_comm *comm, void *buffer, MPI_Count count
     if (bytes < 0 || root < 0 || root >= comm->size)
         return 0;
     if (bytes > INT_MAX)
-        return by_shim_left(BY_MPI_LARGE);
+        return by_shim_left(comm, BY_MPI_LARGE);
     if (!admitted(comm, BANYAN_BROADCAST, (uint64_t)bytes))
         return 0;
     *call = (struct by_mpi_call){.collective = BANYAN_BROADCAST,
@@ -222,7 +222,7 @@ static int gather(const struct by_shim_comm *comm, struct by_shim_work *work)
     if (count < 0 || g->size < 0 || PMPI_Type_get_extent(g->recv_type, &least, &g->extent) != MPI_SUCCESS)
         return 0;
     if (g->size > 0 && count > INT_MAX / g->size)
-        return by_shim_left(BY_MPI_LARGE);
+        return by_shim_left(comm, BY_MPI_LARGE);
     bytes = count * g->size;
     if (!admitted(comm, BANYAN_ALLGATHER, (uint64_t)bytes))
         return 0;

@@ -9,8 +9,12 @@
  *   groups many COUNT
  *   groups full COUNT     the same after others have been freed, whose jobs are kept
  *   groups unused COUNT   makes communicators and calls each once
+ *   groups parents COUNT  makes communicators of others, which are used for nothing else
  *   groups nowait ROUNDS  only calls that do not wait, while ranks are far apart
  *   groups kill           the last rank of each pair stops before a call of the pair
+ *   groups stopped COUNT  the last rank of all stops before a call of COUNT communicators
+ *   groups killed COUNT   the same, but it is killed
+ *   groups hundred LOOPS  in each loop makes, uses and frees 100 communicators, four at once
  *   groups near COUNT     communicators of ranks on one host, on several hosts at once; then makes
  *                         and frees COUNT of them
  */
@@ -251,6 +255,64 @@ static void loop(double seconds)
     verdict("communicators made and freed in a loop", wrong);
 }
 
+/* The entries of a folder. */
+static int entries_of(const char *name)
+{
+    DIR *folder = opendir(name);
+    int count = 0;
+
+    while (folder != NULL && readdir(folder) != NULL)
+        count++;
+    if (folder != NULL)
+        closedir(folder);
+    return count;
+}
+
+#define AT_ONCE 4
+
+/* Makes four communicators, calls each, and frees them. */
+static int use_four(int number)
+{
+    static const int order[AT_ONCE] = {1, -1, 1, -1};
+    const int color[AT_ONCE] = {0, 0, rank % 2, rank / (size / 2)};
+    MPI_Comm comm[AT_ONCE];
+    int wrong = 0;
+
+    for (int c = 0; c < AT_ONCE; c++)
+        MPI_Comm_split(MPI_COMM_WORLD, color[c], order[c] * rank, &comm[c]);
+    for (int call = 0; call < 2; call++) {
+        for (int c = 0; c < AT_ONCE; c++) {
+            int member[RANKS], count = members_of(comm[c], member), root = (number + call) % count;
+            int mine = value(rank, number + call), sum, first = mine;
+
+            MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm[c]);
+            MPI_Bcast(&first, 1, MPI_INT, root, comm[c]);
+            wrong +=
+                sum != sum_at(member, count, number + call) || first != value(member[root], number + call);
+        }
+    }
+    for (int c = 0; c < AT_ONCE; c++)
+        MPI_Comm_free(&comm[c]);
+    return wrong;
+}
+
+static void hundred(int loops)
+{
+    double begin = MPI_Wtime();
+    int wrong = 0, files = 0;
+
+    for (int loop = 0; loop < loops; loop++) {
+        if (loop == loops / 2)
+            files = entries_of("/proc/self/fd");
+        for (int four = 0; four < 100 / AT_ONCE; four++)
+            wrong += use_four(loop * 100 + four);
+    }
+    wrong += entries_of("/proc/self/fd") > files + AT_ONCE; /* of jobs that have just begun or ended */
+    if (rank == 0)
+        printf("%d times 100 communicators in %.0f s\n", loops, MPI_Wtime() - begin);
+    verdict("100 communicators made and freed in a loop", wrong);
+}
+
 /* A communicator of the same ranks as one that has been freed before. */
 static int call_again(int color, int key, int round)
 {
@@ -318,6 +380,28 @@ static void many(int count, int calls)
     for (int i = 0; i < count; i++)
         MPI_Comm_free(&comm[i]);
     verdict("communicators at once", wrong);
+}
+
+static void parents(int count)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < count; i++) {
+        MPI_Comm comm[4];
+        int own;
+
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm[0]);
+        MPI_Comm_dup(comm[0], &comm[1]);
+        MPI_Comm_split(comm[0], 0, rank, &comm[2]);
+        MPI_Comm_split(comm[1], rank % 2, rank, &comm[3]);
+        MPI_Comm_rank(comm[2], &own);
+        wrong += own != rank;
+        MPI_Comm_rank(comm[3], &own);
+        wrong += own != rank / 2;
+        for (int c = 0; c < 4; c++)
+            MPI_Comm_free(&comm[c]);
+    }
+    verdict("communicators that others are made of", wrong);
 }
 
 #define FREED 6
@@ -400,19 +484,6 @@ static void nowait(int rounds)
     verdict("communicators that only calls without a wait use", wrong);
 }
 
-/* The entries of a folder. */
-static int entries_of(const char *name)
-{
-    DIR *folder = opendir(name);
-    int count = 0;
-
-    while (folder != NULL && readdir(folder) != NULL)
-        count++;
-    if (folder != NULL)
-        closedir(folder);
-    return count;
-}
-
 /* Makes, uses and frees communicators of the ranks of each host. */
 static void loop_near(MPI_Comm host, int count)
 {
@@ -491,6 +562,46 @@ static void kill_one(void)
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
+/* The last rank of all sends itself `number` before a call of `count` communicators. */
+static void lose(int count, int number)
+{
+    static int mine[MANY_MAX], sum[MANY_MAX];
+    MPI_Comm comm[MANY_MAX];
+    MPI_Request request[MANY_MAX];
+    char name[32], host[32];
+    int named = 0;
+    double begin;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPI calls it for requests */
+    for (int i = 0; i < count; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+        MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
+        for (int call = 0; call < 4; call++)
+            sum_over(comm[i]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == size - 1)
+        raise(number);
+    begin = MPI_Wtime();
+    snprintf(name, sizeof(name), "rank %d", size - 1);
+    snprintf(host, sizeof(host), "host%d", size - 1);
+    for (int i = 0; i < count; i++)
+        MPI_Iallreduce(&mine[i], &sum[i], 1, MPI_INT, MPI_SUM, comm[i], &request[i]);
+    for (int i = 0; i < count; i++) {
+        char text[MPI_MAX_ERROR_STRING] = "";
+        int code = MPI_Wait(&request[i], MPI_STATUS_IGNORE), length;
+
+        if (code != MPI_SUCCESS)
+            MPI_Error_string(code, text, &length);
+        named += strstr(text, name) != NULL || strstr(text, host) != NULL;
+    }
+    printf("rank %d: after %.1f s %d of %d calls have ended with the name of the rank\n", rank,
+           MPI_Wtime() - begin, named, count);
+    fflush(stdout);
+    sleep(1); /* the abort ends all ranks at once, even before they have printed it */
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -511,12 +622,20 @@ int main(int argc, char **argv)
         full(number);
     else if (strcmp(what, "unused") == 0 && number <= MANY_MAX)
         many(number, 1);
+    else if (strcmp(what, "parents") == 0)
+        parents(number);
     else if (strcmp(what, "nowait") == 0)
         nowait(number);
     else if (strcmp(what, "near") == 0)
         near(number);
     else if (strcmp(what, "kill") == 0)
         kill_one();
+    else if (strcmp(what, "stopped") == 0 && number <= MANY_MAX)
+        lose(number, SIGSTOP);
+    else if (strcmp(what, "killed") == 0 && number <= MANY_MAX)
+        lose(number, SIGKILL);
+    else if (strcmp(what, "hundred") == 0)
+        hundred(number);
     MPI_Finalize();
     return wrong_in_all != 0;
 }

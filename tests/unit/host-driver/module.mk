@@ -71,6 +71,10 @@ TESTS += test_mpi_kept
 test_mpi_kept_SRC    := tests/unit/host-driver/test_mpi_kept.c host-driver/plugin/mpi/kept.c
 test_mpi_kept_LDLIBS := -lcmocka
 
+TESTS += test_mpi_origin
+test_mpi_origin_SRC    := tests/unit/host-driver/test_mpi_origin.c host-driver/plugin/mpi/origin.c
+test_mpi_origin_LDLIBS := -lcmocka
+
 TESTS += test_mpi_sequencer
 test_mpi_sequencer_SRC    := tests/unit/host-driver/test_mpi_sequencer.c
 test_mpi_sequencer_LIBS   := mpi-core $(HOST_LIBS)
