@@ -1,7 +1,6 @@
 /* Communicators of MPI; see comms.h. */
 #include "host-driver/plugin/mpi/comms.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +8,10 @@
 
 #include "host-driver/plugin/mpi/flight.h"
 #include "host-driver/plugin/mpi/near.h"
+#include "host-driver/plugin/mpi/requested.h"
 #include "host-driver/plugin/mpi/sequencer.h"
 #include "host-driver/plugin/mpi/served.h"
 #include "host-driver/plugin/mpi/timing.h"
-
-/* The number of a communicator, the same on all its ranks, which its rank 0 broadcasts. */
-struct by_shim_number {
-    uint64_t id;
-    MPI_Request request;
-    struct by_shim_number *next; /* list of those whose communicator has been freed before */
-};
 
 /* Open MPI repeats the calls with which it makes a communicator, whatever they return: so many that
  * fail alike, one after another, end the program. */
@@ -38,11 +31,7 @@ static struct {
     int has_twin;              /* the program has created another communicator of all ranks */
     struct by_mpi_facts first; /* of rank 0: where the sequencer listens */
     uint64_t *space;           /* by rank of MPI_COMM_WORLD, as in the facts */
-    pthread_mutex_t lock;      /* of what follows */
-    uint32_t numbered;         /* communicators that have a number of this rank */
-    struct by_shim_comm *openings;
-    struct by_shim_number *forgotten;
-} self = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} self;
 
 void by_shim_out_of_memory(const char *what)
 {
@@ -62,8 +51,6 @@ void by_shim_idle(void)
     PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self.silent, &found, &status);
 }
 
-static void end_openings(void);
-
 /* MPI_Finalize deletes the attributes of MPI_COMM_SELF first. */
 static int finalize(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -77,7 +64,7 @@ static int finalize(MPI_Comm comm, int key, void *value, void *extra)
     if (self.rank == 0 && self.log > 0)
         fprintf(stderr, "banyan: MPI: %s\n", text);
     self.state = BY_SHIM_OFF;
-    end_openings();
+    by_shim_requested_end();
     by_mpi_sequencer_close(by_shim_idle);
     by_mpi_land();
     by_mpi_part();
@@ -242,8 +229,6 @@ void by_shim_twin(void)
         self.has_twin = 1;
 }
 
-static void forget_opening(struct by_shim_comm *comm);
-
 struct by_shim_comm *by_shim_comm_new(enum by_shim_kind kind, int rank, int size)
 {
     struct by_shim_comm *comm = calloc(1, sizeof(*comm));
@@ -266,7 +251,7 @@ void by_shim_comm_free(struct by_shim_comm *comm)
 {
     if (comm == NULL)
         return;
-    forget_opening(comm);
+    by_shim_requested_forget(comm);
     /* MPI_Finalize has left all lanes */
     if (comm->state == BY_SHIM_ON && self.state == BY_SHIM_ON)
         by_mpi_lane_close(comm->lane);
@@ -329,32 +314,6 @@ static int refuse(struct by_shim_comm *comm, int status, const char *text)
     return by_shim_left(comm, comm->reason);
 }
 
-/* A lane on several hosts is kept when its communicator is freed. */
-static struct by_mpi_lane *new_lane(const struct by_shim_comm *comm)
-{
-    size_t bytes = (size_t)comm->size * sizeof(*comm->member);
-    struct by_mpi_lane *lane = calloc(1, sizeof(*lane));
-
-    if (lane != NULL && comm->is_near < 0 && comm->member != NULL) {
-        lane->size = (uint32_t)comm->size;
-        lane->member = malloc(bytes);
-        if (lane->member != NULL)
-            memcpy(lane->member, comm->member, bytes);
-    }
-    if (lane != NULL && (lane->size == 0 || lane->member != NULL))
-        return lane;
-    free(lane);
-    by_shim_out_of_memory("a communicator");
-    return NULL;
-}
-
-static void free_lane(struct by_mpi_lane *lane)
-{
-    if (lane != NULL)
-        free(lane->member);
-    free(lane);
-}
-
 static int take_off(struct by_shim_comm *comm, struct by_mpi_lane *lane)
 {
     by_mpi_lane_open(lane);
@@ -375,7 +334,7 @@ static struct banyan_bootstrap ranks_of(const struct by_shim_comm *comm, const s
 static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
     const struct banyan_bootstrap ranks = ranks_of(comm, on);
-    struct by_mpi_lane *lane = new_lane(comm);
+    struct by_mpi_lane *lane = by_shim_lane_new(comm);
     char text[BY_MPI_TEXT_MAX] = "";
     int status;
 
@@ -389,7 +348,7 @@ static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
             served->jobs++;
         return take_off(comm, lane);
     }
-    free_lane(lane);
+    by_shim_lane_free(lane);
     return refuse(comm, status, text);
 }
 
@@ -411,155 +370,41 @@ static int begin_early(struct by_shim_comm *comm, const struct by_shim_gather *o
     if (comm->has_compared || (served->jobs == 0 && !has_paid))
         return 0;
     comm->has_compared = 1;
-    lane = new_lane(comm);
+    lane = by_shim_lane_new(comm);
     /* while none has been freed, more may have been made that have not been called */
     if (lane != NULL && by_mpi_revive(&ranks, lane, served->freed > 0 ? served->alive : UINT32_MAX, &few))
         return take_off(comm, lane);
-    free_lane(lane);
+    by_shim_lane_free(lane);
     return lane != NULL && has_paid && few && branch(comm, on);
 }
 
-/* ---- a job that is requested by calls that must not wait for other ranks (sequencer.h) */
-
-static void list_opening(struct by_shim_comm *comm)
-{
-    pthread_mutex_lock(&self.lock);
-    comm->next = self.openings;
-    self.openings = comm;
-    pthread_mutex_unlock(&self.lock);
-}
-
-/* Ends the request, if there is one. Returns how it has ended. */
-static int stop_opening(struct by_shim_comm *comm, char text[BY_MPI_TEXT_MAX])
-{
-    struct by_shim_comm **at = &self.openings;
-    int status = BANYAN_OK;
-
-    pthread_mutex_lock(&self.lock);
-    while (*at != NULL && *at != comm)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = comm->next;
-    if (comm->number != NULL) {
-        comm->number->next = self.forgotten;
-        self.forgotten = comm->number;
-    }
-    comm->number = NULL;
-    pthread_mutex_unlock(&self.lock);
-    if (comm->opening != NULL)
-        status = by_mpi_opening_end(comm->opening, text);
-    comm->opening = NULL;
-    return status;
-}
-
-/* Frees the lane of a job that no call has used, open or not. */
-static void drop_lane(struct by_shim_comm *comm)
-{
-    if (comm->lane != NULL && comm->lane->comm != NULL)
-        by_mpi_lane_close(comm->lane);
-    else
-        free_lane(comm->lane);
-    comm->lane = NULL;
-}
-
-/* The communicator ends, or MPI does, while its job is requested. */
-static void forget_opening(struct by_shim_comm *comm)
-{
-    char text[BY_MPI_TEXT_MAX];
-
-    if (comm->number == NULL && comm->opening == NULL)
-        return;
-    stop_opening(comm, text);
-    drop_lane(comm);
-}
-
-static void end_openings(void)
-{
-    while (self.openings != NULL)
-        forget_opening(self.openings);
-    while (self.forgotten != NULL) {
-        struct by_shim_number *number = self.forgotten;
-
-        self.forgotten = number->next;
-        PMPI_Wait(&number->request, MPI_STATUS_IGNORE);
-        free(number);
-    }
-}
+/* ---- a job that is requested by calls that must not wait for other ranks (requested.h) */
 
 /* Rank 0 gives the communicator a number, in the same call as all its ranks. */
 static int announce(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
-    struct by_shim_number *number = calloc(1, sizeof(*number));
-
-    if (number == NULL) {
-        by_shim_out_of_memory("a communicator");
-        return 0;
-    }
-    pthread_mutex_lock(&self.lock);
-    number->id = (uint64_t)self.rank << 32 | ++self.numbered;
-    pthread_mutex_unlock(&self.lock);
-    if (on->spread(on, &number->id, (int)sizeof(number->id), &number->request) != MPI_SUCCESS) {
-        free(number);
-        comm->state = BY_SHIM_OFF;
-        comm->reason = BY_MPI_REFUSED;
-        return by_shim_left(comm, comm->reason);
-    }
-    comm->number = number;
-    list_opening(comm);
-    return by_shim_left(comm, BY_MPI_FIRST);
-}
-
-/* Runs in a thread of its own. */
-static int open_lane(const struct banyan_bootstrap *ranks, void *context, char text[BY_MPI_TEXT_MAX])
-{
-    struct by_mpi_lane *lane = context;
-    int status = by_mpi_branch(ranks, lane, text);
-
-    if (status == BANYAN_OK)
-        by_mpi_lane_open(lane);
-    return status;
-}
-
-/* Begins to open the job if the number has arrived; a call that may wait for all ranks waits. */
-static void begin_opening(struct by_shim_comm *comm, int is_now)
-{
-    struct by_mpi_opening_config config = {.sequencer = &self.first,
-                                           .rank = (uint32_t)comm->rank,
-                                           .size = (uint32_t)comm->size,
-                                           .calls = comm->calls,
-                                           .timeout_ns = by_mpi_timeout_ns(),
-                                           .open = open_lane};
-    int has_come = 0;
-
-    if (is_now ? PMPI_Test(&comm->number->request, &has_come, MPI_STATUS_IGNORE) != MPI_SUCCESS || !has_come
-               : PMPI_Wait(&comm->number->request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-        return;
-    config.id = comm->number->id;
-    config.context = comm->lane = new_lane(comm);
-    comm->opening = comm->lane != NULL ? by_mpi_opening_begin(&config) : NULL;
-    if (comm->opening == NULL) { /* the next call tries again; no other rank is served without this one */
-        drop_lane(comm);
-        return;
-    }
-    free(comm->number);
-    comm->number = NULL;
+    if (by_shim_requested_announce(comm, on))
+        return by_shim_left(comm, BY_MPI_FIRST);
+    comm->state = BY_SHIM_OFF;
+    comm->reason = BY_MPI_REFUSED;
+    return by_shim_left(comm, comm->reason);
 }
 
 /* Decides for a call while the job is requested. */
-static int await_opening(struct by_shim_comm *comm, int is_now)
+static int await_job(struct by_shim_comm *comm, int is_now)
 {
-    enum by_mpi_way way = by_mpi_opening_call(comm->opening, is_now ? NULL : by_shim_idle);
     char text[BY_MPI_TEXT_MAX] = "";
     int status;
 
-    if (way == BY_MPI_WAY_MPI)
+    switch (by_shim_requested_call(comm, is_now, &status, text)) {
+    case BY_MPI_WAY_MPI:
         return by_shim_left(comm, BY_MPI_FIRST);
-    status = stop_opening(comm, text);
-    if (way == BY_MPI_WAY_LANE) {
+    case BY_MPI_WAY_LANE:
         comm->state = BY_SHIM_ON;
         return use(comm, comm->lane);
+    case BY_MPI_WAY_NEVER:
+        break;
     }
-    drop_lane(comm);
     return refuse(comm, status, text);
 }
 
@@ -581,9 +426,9 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
             return 0;
     }
     if (comm->number != NULL)
-        begin_opening(comm, on->is_now);
+        by_shim_requested_begin(comm, &self.first, on->is_now);
     if (comm->opening != NULL)
-        return await_opening(comm, on->is_now);
+        return await_job(comm, on->is_now);
     if (++comm->calls <= self.after || comm->number != NULL)
         return by_shim_left(comm, BY_MPI_FIRST);
     if (!on->is_now)

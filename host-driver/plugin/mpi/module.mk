@@ -1,7 +1,7 @@
 # The MPI plugins: the same shim compiled for each MPI, with libbanyan inside. `make mpi` builds
 # them; it requires the headers of the MPIs.
 MPI_CORE    := host-driver/plugin/mpi/core.c host-driver/plugin/mpi/flight.c host-driver/plugin/mpi/kept.c host-driver/plugin/mpi/convert.c host-driver/plugin/mpi/sequencer.c host-driver/plugin/mpi/opening.c host-driver/plugin/mpi/origin.c
-MPI_SHIM    := host-driver/plugin/mpi/comms.c host-driver/plugin/mpi/near.c host-driver/plugin/mpi/served.c host-driver/plugin/mpi/shares.c host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/timing.c host-driver/plugin/mpi/types.c host-driver/plugin/mpi/work.c
+MPI_SHIM    := host-driver/plugin/mpi/comms.c host-driver/plugin/mpi/near.c host-driver/plugin/mpi/requested.c host-driver/plugin/mpi/served.c host-driver/plugin/mpi/shares.c host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/timing.c host-driver/plugin/mpi/types.c host-driver/plugin/mpi/work.c
 MPI_LIB     := $(B)/lib/banyan
 MPI_PRELOAD := $(MPI_LIB)/libbanyan-mpich.so
 MPI_COLL    := $(MPI_LIB)/openmpi/mca_coll_banyan.so
