@@ -35,6 +35,8 @@ for mpi in openmpi mpich; do
     shown "$mpi, 70 communicators: six stay with MPI" 190 run $mpi "$dir/groups.$mpi" many 70
     check "$mpi, they are counted with their reason" grep -q 'no trees for a communicator 18' "$dir/run.out"
     check "$mpi, which is printed" grep -q 'is not offloaded: 64 jobs of communicators exist, the limit of banyand' "$dir/run.out"
+    # 64 times two calls, and of 1500 calls those after the thousandth.
+    environment=$patient shown "$mpi, one of 70 that is refused at first" $((128 + 499)) run $mpi "$dir/groups.$mpi" later 70
     environment=$patient shown "$mpi, 64 at once, while jobs of freed ones are kept" 198 run $mpi "$dir/groups.$mpi" full 64
     if grep -q 'no trees for a communicator' "$dir/run.out"; then fail "$mpi, which give way" "$dir/run.out"; else pass "$mpi, which give way"; fi
     jobs=$(made)

@@ -17,6 +17,10 @@
  * fail alike, one after another, end the program. */
 #define FAILURES_MAX 10000
 
+/* Blocking calls of a refused communicator until its job is requested again; twice as many after
+ * each further refusal. A request takes as long as some hundred calls. */
+#define PATIENCE 1000u
+
 static struct {
     enum by_shim_state state; /* of all; 0: the ranks have not agreed */
     int rank, size;           /* of MPI_COMM_WORLD */
@@ -302,10 +306,16 @@ static int is_near(struct by_shim_comm *comm, const struct by_shim_gather *on)
     return comm->is_near > 0;
 }
 
-/* The communicator stays with MPI, for the reason that all its ranks have. */
-static int refuse(struct by_shim_comm *comm, int status, const char *text)
+/* The communicator stays with MPI, for the reason that all its ranks have; is_now: they may notice
+ * this in different calls. */
+static int refuse(struct by_shim_comm *comm, int is_now, int status, const char *text)
 {
     comm->state = BY_SHIM_OFF;
+    comm->is_settled = !is_now;
+    comm->waits = 0;
+    comm->patience = comm->patience == 0               ? PATIENCE
+                     : comm->patience < UINT32_MAX / 2 ? 2 * comm->patience
+                                                       : UINT32_MAX;
     comm->reason = status == BANYAN_EUNSUPPORTED ? BY_MPI_WITHIN : BY_MPI_REFUSED;
     if (comm->rank == 0 && self.log > 0 && !self.has_refused) {
         self.has_refused = 1;
@@ -349,7 +359,7 @@ static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
         return take_off(comm, lane);
     }
     by_shim_lane_free(lane);
-    return refuse(comm, status, text);
+    return refuse(comm, 0, status, text);
 }
 
 /* Decides in a blocking call of a communicator without a job, in its first one alone, whether it
@@ -385,9 +395,7 @@ static int announce(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
     if (by_shim_requested_announce(comm, on))
         return by_shim_left(comm, BY_MPI_FIRST);
-    comm->state = BY_SHIM_OFF;
-    comm->reason = BY_MPI_REFUSED;
-    return by_shim_left(comm, comm->reason);
+    return refuse(comm, on->is_now, BANYAN_EIO, "MPI could not broadcast its number");
 }
 
 /* Decides for a call while the job is requested. */
@@ -405,7 +413,20 @@ static int await_job(struct by_shim_comm *comm, int is_now)
     case BY_MPI_WAY_NEVER:
         break;
     }
-    return refuse(comm, status, text);
+    return refuse(comm, is_now, status, text);
+}
+
+/* Whether the job of a refused communicator is requested again in this call, as at all its ranks:
+ * they count their blocking calls, from the first one that all begin after the refusal. */
+static int is_due(struct by_shim_comm *comm, int is_now)
+{
+    if (comm->size < 2 || comm->is_near > 0 || is_now || comm->is_own)
+        return 0;
+    if (!comm->is_settled) {
+        comm->is_settled = 1;
+        return 0;
+    }
+    return ++comm->waits >= comm->patience;
 }
 
 /* Decides for a communicator with a job of its own. */
@@ -416,7 +437,7 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
     if (comm->state == BY_SHIM_ON)
         return 1;
     if (comm->state == BY_SHIM_OFF)
-        return by_shim_left(comm, comm->reason);
+        return is_due(comm, on->is_now) ? branch(comm, on) : by_shim_left(comm, comm->reason);
     if (comm->is_own && comm->number == NULL && comm->opening == NULL)
         return by_shim_left(comm, BY_MPI_FIRST);
     if (!on->is_now && comm->number == NULL && comm->opening == NULL) {

@@ -42,6 +42,10 @@ struct by_shim_comm {
     enum by_shim_kind kind;
     enum by_shim_state state; /* of TWIN and PART with a controller */
     enum by_mpi_reason reason;
+    /* refused: all ranks have noticed it; blocking calls of the program since then, and after how
+     * many of them its job is requested again */
+    int is_settled;
+    uint32_t waits, patience;
     int rank, size;
     int is_near;      /* all ranks run on one host and can share memory: 1, or -1; 0: not known yet */
     uint32_t *member; /* then known: its ranks of MPI_COMM_WORLD; or NULL */

@@ -1,6 +1,7 @@
 /* A list of lanes, the oldest first; see kept.h. */
 #include "host-driver/plugin/mpi/kept.h"
 
+#include <search.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,8 +10,7 @@
 static struct {
     struct by_mpi_lane *oldest;
     uint32_t count;
-    struct by_mpi_served *served;
-    size_t served_count;
+    void *served; /* a tree of struct by_mpi_served (tsearch) */
 } kept;
 
 void by_mpi_kept_put(struct by_mpi_lane *lane, uint64_t now_ns)
@@ -81,11 +81,10 @@ uint32_t by_mpi_kept_take(const uint32_t *member, uint32_t size, struct by_mpi_l
 
 void by_mpi_kept_clear(void)
 {
-    free(kept.served);
+    tdestroy(kept.served, free);
     kept.oldest = NULL;
     kept.count = 0;
     kept.served = NULL;
-    kept.served_count = 0;
 }
 
 /* ---- ranks that have had communicators */
@@ -102,22 +101,22 @@ static void make_key(const uint32_t *member, uint32_t size, uint64_t key[2])
     }
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(((struct by_mpi_served *)0)->key)); /* the first member */
+}
+
 struct by_mpi_served *by_mpi_served_of(const uint32_t *member, uint32_t size)
 {
-    struct by_mpi_served *more;
-    uint64_t key[2];
+    struct by_mpi_served *added = calloc(1, sizeof(*added)), **found;
 
-    make_key(member, size, key);
-    for (size_t i = 0; i < kept.served_count; i++)
-        if (memcmp(kept.served[i].key, key, sizeof(key)) == 0)
-            return &kept.served[i];
-    more = realloc(kept.served, (kept.served_count + 1) * sizeof(*more));
-    if (more == NULL)
+    if (added == NULL)
         return NULL;
-    kept.served = more;
-    more += kept.served_count++;
-    *more = (struct by_mpi_served){.key = {key[0], key[1]}};
-    return more;
+    make_key(member, size, added->key);
+    found = tsearch(added, &kept.served, compare_keys);
+    if (found == NULL || *found != added)
+        free(added);
+    return found != NULL ? *found : NULL;
 }
 
 /* ---- offers */

@@ -43,8 +43,8 @@ struct by_mpi_served {
     uint32_t freed; /* after calls */
 };
 
-/* Finds that of these ranks, and adds it if there is none; NULL: no memory. Valid until the next
- * call. */
+/* Finds that of these ranks, and adds it if there is none; NULL: no memory. Valid until
+ * by_mpi_kept_clear. */
 struct by_mpi_served *by_mpi_served_of(const uint32_t *member, uint32_t size);
 
 /* Returns the least number that all ranks offer; 0: there is none. *few: each has at most

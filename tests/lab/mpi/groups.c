@@ -8,6 +8,7 @@
  *                         while a call of theirs still runs on one rank
  *   groups many COUNT
  *   groups full COUNT     the same after others have been freed, whose jobs are kept
+ *   groups later COUNT    makes so many, frees 20 of them, and calls the last one often
  *   groups unused COUNT   makes communicators and calls each once
  *   groups parents COUNT  makes communicators of others, which are used for nothing else
  *   groups nowait ROUNDS  only calls that do not wait, while ranks are far apart
@@ -382,6 +383,28 @@ static void many(int count, int calls)
     verdict("communicators at once", wrong);
 }
 
+#define LATER 20
+
+/* More communicators than can have jobs; the last one gets one when others have been freed. */
+static void later(int count)
+{
+    MPI_Comm comm[MANY_MAX];
+    int wrong = 0;
+
+    for (int i = 0; i < count; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+    for (int call = 0; call < 4; call++)
+        for (int i = 0; i < count; i++)
+            wrong += sum_over(comm[i]) != size * (size - 1) / 2;
+    for (int i = 0; i < LATER; i++)
+        MPI_Comm_free(&comm[i]);
+    for (int call = 0; call < 1500; call++)
+        wrong += sum_over(comm[count - 1]) != size * (size - 1) / 2;
+    for (int i = LATER; i < count; i++)
+        MPI_Comm_free(&comm[i]);
+    verdict("a communicator that is refused at first", wrong);
+}
+
 static void parents(int count)
 {
     int wrong = 0;
@@ -620,6 +643,8 @@ int main(int argc, char **argv)
         many(number, 5);
     else if (strcmp(what, "full") == 0 && number <= MANY_MAX)
         full(number);
+    else if (strcmp(what, "later") == 0 && number > LATER && number <= MANY_MAX)
+        later(number);
     else if (strcmp(what, "unused") == 0 && number <= MANY_MAX)
         many(number, 1);
     else if (strcmp(what, "parents") == 0)
