@@ -269,7 +269,8 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
         if (why != NULL)
             *why = comm->progress.endpoint == NULL ? BY_HOSTS_NO_TABLE : BY_HOSTS_NO_TREES;
         return comm->hosts.ready &&
-               (comm->hosts.fallback == NULL || by_fallback_connects(comm->hosts.fallback));
+               (comm->hosts.fallback == NULL || by_fallback_connects(comm->hosts.fallback) ||
+                by_fallback_is_single(comm->hosts.fallback, call));
     }
     return serve_tree_call(comm, call, why);
 }

@@ -247,8 +247,8 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
         if (by_exchange_is(request->call.collective) && request->comm->is_group &&
             by_hosts_share(request->comm))
             return by_fail(error,
-                           "%s: the %u ranks of the communicator share memory on %s, which does not "
-                           "carry it",
+                           "%s: the %u ranks of the communicator share memory on %s, which carries "
+                           "only shares of equal size; use the form without counts",
                            name, request->comm->rank_count, request->comm->header.name);
         if (by_exchange_is(request->call.collective))
             return by_fail(

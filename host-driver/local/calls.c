@@ -66,7 +66,7 @@ void by_sliced_describe(const struct by_sliced_calls *calls, const struct by_sli
     *slice = (struct by_mates_slice){.call = cursor->call,
                                      .whole = of->whole,
                                      .count = of->count,
-                                     .root = by_collective_is_rooted(of->collective) ? of->root : 0,
+                                     .root = by_slices_is_rooted(of->collective) ? of->root : 0,
                                      .collective = of->collective,
                                      .op = reduces ? of->op : (uint8_t)BY_OP_BOR,
                                      .dtype = of->dtype,

@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <banyan/banyan.h>
+
 #include "host-driver/error.h"
 #include "host-driver/local/calls.h"
 #include "host-driver/local/mates.h"
@@ -149,6 +151,10 @@ bool by_single_serves(const struct by_call *call)
     case BY_COLLECTIVE_ALLGATHER:
     case BY_COLLECTIVE_BARRIER:
         return true;
+    case BANYAN_ALLTOALL:
+    case BANYAN_SCATTER:
+    case BANYAN_GATHER:
+        return call->offsets == NULL; /* shares of unequal size are not known to all ranks */
     default:
         return false;
     }
@@ -175,14 +181,19 @@ bool by_single_is_busy(const struct by_single *single)
 
 /* ---- stages */
 
+/* Whether each rank has a slot of its own for the inputs; else all share one. */
+static bool has_inputs(const struct by_slices *slices)
+{
+    return slices->call.collective == BANYAN_ALLTOALL || by_collective_reduces(slices->call.collective);
+}
+
 /* Copies this rank's input of a slice to where other ranks read it. */
 static void give(const struct by_single *single, const struct by_slices *slices, uint64_t index,
                  uint64_t slice)
 {
     const struct by_mates *mates = &single->mates;
-    uint8_t *slot = by_collective_reduces(slices->call.collective)
-                        ? by_mates_input(mates, single->seats.rank, slice)
-                        : by_mates_result(mates, slice);
+    uint8_t *slot =
+        has_inputs(slices) ? by_mates_input(mates, single->seats.rank, slice) : by_mates_result(mates, slice);
     const uint8_t *input;
     uint64_t from, part, bytes;
 
@@ -234,10 +245,11 @@ static bool needs(const struct by_single *single, const struct by_slices *slices
 {
     const struct by_call *call = &slices->call;
 
-    if (call->collective == BY_COLLECTIVE_BROADCAST)
+    if (call->collective == BY_COLLECTIVE_BROADCAST || call->collective == BANYAN_SCATTER)
         return rank == call->root;
-    return call->collective != BY_COLLECTIVE_REDUCE || call->root == single->seats.rank ||
-           is_divided(slices, index);
+    if (call->collective == BY_COLLECTIVE_REDUCE || call->collective == BANYAN_GATHER)
+        return call->root == single->seats.rank || is_divided(slices, index);
+    return true;
 }
 
 /* Finds the first rank, from `from` on, whose input of the next slice is missing. */
@@ -329,7 +341,12 @@ static void receive(struct by_single *single, const struct by_slices *slices, ui
     void *out;
     uint64_t at, bytes;
 
-    if (!by_collective_reduces(slices->call.collective) || is_divided(slices, index)) {
+    if (slices->call.collective == BANYAN_ALLTOALL) {
+        for (uint32_t rank = 0; rank < single->seats.rank_count; rank++)
+            by_slices_unpack_from(slices, index, rank, by_mates_input(&single->mates, rank, slice));
+        return;
+    }
+    if (!has_inputs(slices) || is_divided(slices, index)) {
         by_slices_unpack(slices, index, result);
         return;
     }

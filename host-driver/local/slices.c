@@ -3,7 +3,23 @@
 
 #include <string.h>
 
+#include <banyan/banyan.h>
+
 #include "offload/wire/types.h"
+
+/* ---- kinds of calls */
+
+bool by_slices_is_rooted(unsigned collective)
+{
+    return collective == BANYAN_SCATTER || collective == BANYAN_GATHER || by_collective_is_rooted(collective);
+}
+
+/* Whether the data are shares of the ranks; with BANYAN_ALLTOALL each rank gives one to each. */
+static bool is_sharded(unsigned collective)
+{
+    return collective == BANYAN_ALLTOALL || collective == BANYAN_SCATTER || collective == BANYAN_GATHER ||
+           by_collective_is_sharded(collective);
+}
 
 /* ---- ranges */
 
@@ -35,7 +51,7 @@ static uint64_t name_of(const struct by_call *call, const struct by_seats *seats
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
     hash = (hash ^ call->count) * UINT64_C(0x100000001b3);
-    if (by_collective_is_rooted(call->collective))
+    if (by_slices_is_rooted(call->collective))
         hash = (hash ^ (call->root + 1u)) * UINT64_C(0x100000001b3);
     for (uint32_t rank = 1; call->offsets != NULL && rank <= seats->rank_count; rank++) {
         hash = (hash ^ call->offsets[rank]) * UINT64_C(0x100000001b3);
@@ -47,7 +63,7 @@ static uint64_t name_of(const struct by_call *call, const struct by_seats *seats
 void by_slices_cut(struct by_slices *slices, const struct by_call *call, const struct by_seats *seats,
                    uint64_t slot_bytes)
 {
-    bool sharded = by_collective_is_sharded(call->collective);
+    bool sharded = is_sharded(call->collective);
     uint32_t element_bytes = by_dtype_bytes(call->dtype);
     uint64_t length = length_of(call, seats);
     uint64_t body = slot_bytes / element_bytes / (sharded ? seats->rank_count : 1);
@@ -134,8 +150,9 @@ static uint64_t own_at(const struct by_slices *slices, uint64_t index)
 
 bool by_slices_gives(const struct by_slices *slices)
 {
-    switch ((enum by_collective)slices->call.collective) {
+    switch ((unsigned)slices->call.collective) {
     case BY_COLLECTIVE_BROADCAST:
+    case BANYAN_SCATTER:
         return slices->call.root == slices->seats->rank;
     case BY_COLLECTIVE_BARRIER:
         return false;
@@ -166,7 +183,8 @@ void by_slices_pack(const struct by_slices *slices, uint64_t index, uint8_t *slo
         copy(slot, by_slices_input(slices, index), by_slices_bytes(slices, index));
         return;
     }
-    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER) {
+    if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER || call->collective == BANYAN_ALLTOALL ||
+        call->collective == BANYAN_SCATTER) {
         copy_shards(slices, index, (uint8_t *)(uintptr_t)call->send, slot, false);
         return;
     }
@@ -192,6 +210,21 @@ void *by_slices_output(const struct by_slices *slices, uint64_t index, uint64_t 
     return *bytes > 0 ? (uint8_t *)call->recv + from * slices->element_bytes : NULL;
 }
 
+/* Copies this rank's piece in `slot` to shard `shard` of its buffer. */
+static void copy_piece(const struct by_slices *slices, uint64_t index, uint32_t shard, const uint8_t *slot)
+{
+    const struct by_call *call = &slices->call;
+    uint64_t from, count = piece(slices, index, slices->seats->rank, &from);
+
+    copy((uint8_t *)call->recv + (shard_first(call, shard) + from) * slices->element_bytes,
+         slot + own_at(slices, index), count * slices->element_bytes);
+}
+
+void by_slices_unpack_from(const struct by_slices *slices, uint64_t index, uint32_t from, const uint8_t *slot)
+{
+    copy_piece(slices, index, from, slot);
+}
+
 void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint8_t *slot)
 {
     const struct by_call *call = &slices->call;
@@ -199,7 +232,7 @@ void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint
     uint64_t at, bytes;
     void *out;
 
-    switch ((enum by_collective)call->collective) {
+    switch ((unsigned)call->collective) {
     case BY_COLLECTIVE_REDUCE:
         if (!is_root)
             return;
@@ -208,6 +241,14 @@ void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint
         if (is_root && call->recv == NULL)
             return;
         break;
+    case BANYAN_GATHER:
+        if (!is_root)
+            return;
+        copy_shards(slices, index, call->recv, (uint8_t *)(uintptr_t)slot, true);
+        return;
+    case BANYAN_SCATTER:
+        copy_piece(slices, index, 0, slot);
+        return;
     case BY_COLLECTIVE_ALLGATHER:
         copy_shards(slices, index, call->recv, (uint8_t *)(uintptr_t)slot, true);
         return;

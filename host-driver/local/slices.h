@@ -13,6 +13,9 @@
 #include "host-driver/local/seats.h"
 #include "offload/endpoint/endpoint.h"
 
+/* Whether a call has a root, also one of BANYAN_SCATTER and BANYAN_GATHER. */
+bool by_slices_is_rooted(unsigned collective);
+
 struct by_slices {
     const struct by_seats *seats;
     struct by_call call; /* of the user: root, count and offsets are those of ranks */
@@ -40,6 +43,9 @@ const void *by_slices_input(const struct by_slices *slices, uint64_t index);
 void by_slices_pack(const struct by_slices *slices, uint64_t index, uint8_t *slot);
 /* Copies this rank's result of a slice from `slot`. */
 void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint8_t *slot);
+/* All-to-all: copies this rank's share of a slice from the slot of rank `from`. */
+void by_slices_unpack_from(const struct by_slices *slices, uint64_t index, uint32_t from,
+                           const uint8_t *slot);
 /* Returns where this rank receives its part of a reduced slice: `bytes` bytes of a slot, from `at`
  * on. NULL: it receives none. */
 void *by_slices_output(const struct by_slices *slices, uint64_t index, uint64_t *at, uint64_t *bytes);

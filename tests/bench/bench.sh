@@ -68,6 +68,7 @@ everything() {
     part switchd "banyan-switchd summing and copying, beside dpdk-testpmd and the loop of ipv4_multicast on the same ports" with_packages tests/bench/switchd.sh "$build"
     part xdp "replication and relays in the kernel, beside the same switch on DPDK's kernel ports" tests/bench/xdp.sh "$build"
     part memory "allreduce of hosts that share memory with their switch, beside Open MPI on the same cores" with_packages tests/bench/memory.sh "$build"
+    part near "single calls of MPI programs on one machine: the MPIs' own shared memory, and banyan's" with_packages tests/bench/near.sh "$build"
     part python "what the Python package adds to a call" with_packages tests/bench/python.sh "$build"
     part torch "buckets and training steps over the backend of torch.distributed, beside Gloo" tests/bench/torch.sh "$build"
     part mpi "collectives beside Open MPI and MPICH over the same kind of links" with_packages tests/bench/mpi.sh

@@ -3,8 +3,10 @@
  * prints a line "COLLECTIVE BYTES MEDIAN P99" for each size, in microseconds, or "WRONG BYTES ..."
  * if an element was wrong. Every call has fresh data, and every element of its result is checked.
  *   mpi_latency COLLECTIVE LEAST MOST TIMES
- *       COLLECTIVE: alltoall, allreduce (f32, sum), broadcast (from rank 0) or barrier
- *       LEAST MOST: bytes of a rank, each size four times the one before; 0 0 for a barrier
+ *       COLLECTIVE: allreduce or reduce (f32, sum), broadcast, allgather, alltoall, scatter, gather
+ *                   or barrier; the root is rank 0
+ *       LEAST MOST: bytes of a rank, of all its shares together, each size four times the one
+ *                   before; 0 0 for a barrier
  *       TIMES:      calls of each size; fewer if they carry more than 8 MiB, but at least 15
  */
 #include <mpi.h>
@@ -44,12 +46,15 @@ static void fill(struct latency *run, long call)
     long share = run->bytes / run->size;
 
     memset(run->recv, 0, (size_t)run->bytes);
-    if (is(run, "allreduce")) {
+    if (is(run, "allreduce") || is(run, "reduce")) {
         for (long i = 0; i < run->bytes / 4; i++)
             ((float *)run->send)[i] = byte_of(run->rank, 0, i, call);
     } else if (is(run, "broadcast")) {
         for (long i = 0; run->rank == 0 && i < run->bytes; i++)
             run->recv[i] = byte_of(0, 0, i, call);
+    } else if (is(run, "allgather") || is(run, "gather")) {
+        for (long i = 0; i < share; i++)
+            run->send[i] = byte_of(run->rank, 0, i, call);
     } else {
         for (int r = 0; r < run->size; r++)
             for (long i = 0; i < share; i++)
@@ -59,24 +64,35 @@ static void fill(struct latency *run, long call)
 
 static void perform(struct latency *run)
 {
-    int share = (int)(run->bytes / run->size);
+    int share = (int)(run->bytes / run->size), bytes = (int)run->bytes, floats = bytes / 4;
+    MPI_Comm all = MPI_COMM_WORLD;
 
     if (is(run, "barrier"))
-        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(all);
     else if (is(run, "allreduce"))
-        MPI_Allreduce(run->send, run->recv, (int)(run->bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(run->send, run->recv, floats, MPI_FLOAT, MPI_SUM, all);
+    else if (is(run, "reduce"))
+        MPI_Reduce(run->send, run->recv, floats, MPI_FLOAT, MPI_SUM, 0, all);
     else if (is(run, "broadcast"))
-        MPI_Bcast(run->recv, (int)run->bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+        MPI_Bcast(run->recv, bytes, MPI_BYTE, 0, all);
+    else if (is(run, "allgather"))
+        MPI_Allgather(run->send, share, MPI_BYTE, run->recv, share, MPI_BYTE, all);
+    else if (is(run, "gather"))
+        MPI_Gather(run->send, share, MPI_BYTE, run->recv, share, MPI_BYTE, 0, all);
+    else if (is(run, "scatter"))
+        MPI_Scatter(run->send, share, MPI_BYTE, run->recv, share, MPI_BYTE, 0, all);
     else
-        MPI_Alltoall(run->send, share, MPI_BYTE, run->recv, share, MPI_BYTE, MPI_COMM_WORLD);
+        MPI_Alltoall(run->send, share, MPI_BYTE, run->recv, share, MPI_BYTE, all);
 }
 
-static int is_wrong(const struct latency *run, long call)
+static int is_wrong(struct latency *run, long call)
 {
+    int wrong = 0, has_result = run->rank == 0 || (!is(run, "reduce") && !is(run, "gather"));
     long share = run->bytes / run->size;
-    int wrong = 0;
 
-    if (is(run, "allreduce")) {
+    if (!has_result || is(run, "barrier"))
+        return 0;
+    if (is(run, "allreduce") || is(run, "reduce")) {
         for (long i = 0; i < run->bytes / 4; i++) {
             float sum = 0; /* of small integers: exact in any order */
 
@@ -84,13 +100,15 @@ static int is_wrong(const struct latency *run, long call)
                 sum += byte_of(r, 0, i, call);
             wrong |= ((float *)run->recv)[i] != sum;
         }
-    } else if (is(run, "broadcast")) {
-        for (long i = 0; i < run->bytes; i++)
-            wrong |= run->recv[i] != byte_of(0, 0, i, call);
+    } else if (is(run, "broadcast") || is(run, "scatter")) {
+        for (long i = 0; i < (is(run, "scatter") ? share : run->bytes); i++)
+            wrong |= run->recv[i] != byte_of(0, is(run, "scatter") ? run->rank : 0, i, call);
     } else {
+        int to = is(run, "alltoall") ? run->rank : 0;
+
         for (int r = 0; r < run->size; r++)
             for (long i = 0; i < share; i++)
-                wrong |= run->recv[r * share + i] != byte_of(r, run->rank, i, call);
+                wrong |= run->recv[r * share + i] != byte_of(r, to, i, call);
     }
     return wrong;
 }
@@ -135,13 +153,12 @@ int main(int argc, char **argv)
     least = argc == 5 ? atol(argv[2]) : -1;
     most = argc == 5 ? atol(argv[3]) : -1;
     times = argc == 5 ? atol(argv[4]) : 0;
-    if ((!is(&run, "alltoall") && !is(&run, "allreduce") && !is(&run, "broadcast") && !is(&run, "barrier")) ||
-        least < 0 || most < least || (least == 0 && most > 0) || most > 1L << 30 || times < 15 ||
-        times > TIMES_MAX) {
+    if (strstr(" allreduce reduce broadcast allgather alltoall scatter gather barrier ", run.collective) ==
+            NULL ||
+        run.collective[0] == 0 || least < 0 || most < least || (least == 0 && most > 0) || most > 1L << 30 ||
+        times < 15 || times > TIMES_MAX) {
         if (run.rank == 0)
-            fprintf(stderr,
-                    "usage: mpi_latency alltoall|allreduce|broadcast|barrier LEAST MOST TIMES (15 to %d)\n",
-                    TIMES_MAX);
+            fprintf(stderr, "usage: mpi_latency COLLECTIVE LEAST MOST TIMES (15 to %d)\n", TIMES_MAX);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     run.send = malloc((size_t)most + 1);

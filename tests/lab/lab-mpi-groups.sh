@@ -23,6 +23,7 @@ for mpi in openmpi mpich; do
     jobs=$(made)
     for near in 2 4 8; do
         each=$near ranks=$((near * hosts)) shown "$mpi, communicators of one host, $near ranks on each of four" 200 run $mpi "$dir/groups.$mpi" near 100
+        check "$mpi, which carries some all-to-alls, too" test "$(offloaded_of all-to-all)" -gt 0
     done
     [ "$(made)" -eq "$jobs" ] && pass "$mpi, for which banyand makes no job" || fail "$mpi, for which banyand makes no job" "/run/banyan/lab-$lab/banyand.log"
     environment=BANYAN_FALLBACK=circulant shown "$mpi, all-to-alls of every shape" 310 run $mpi "$dir/groups.$mpi" shapes

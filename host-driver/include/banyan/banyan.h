@@ -336,7 +336,7 @@ BANYAN_API banyan_status_t banyan_comm_create(struct banyan_context *context, ui
  *
  * Collective over `parent`: all its ranks call it at the same place in the order of their calls on
  * `parent`. If all ranks of a new communicator run on one host, they share its memory (at most 64,
- * BANYAN_NEAR); all-to-all, scatter and gather are refused there. Otherwise it requires a
+ * BANYAN_NEAR); alltoallv, scatterv and gatherv are refused there. Otherwise it requires a
  * controller (BANYAN_CONTROLLER), which makes trees for the hosts of each new communicator: a job
  * of its own, with slots of its own in the switches, as many as are free. Several ranks may run on
  * a host, in any layout; they share memory then, as they do where the order is not that of the

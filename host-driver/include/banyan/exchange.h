@@ -15,8 +15,10 @@ extern "C" {
  * Operations in which each message has one receiver. What banyan.h says of operations holds. They
  * run between the hosts, never along trees: the ranks must be connected, as they are without a
  * table, where the table lacks trees for some collective, or if BANYAN_FALLBACK or BANYAN_SMALL is
- * set. Small shares travel by way of other ranks in ceil(log2 n) rounds, large ones directly,
- * whichever the ranks' measurements predict to be faster. Buffers in GPU memory are not supported.
+ * set. Ranks of one host that share one memory (BANYAN_NEAR) use it for shares of equal size, also
+ * without connections. Otherwise small shares travel by way of other ranks in ceil(log2 n) rounds,
+ * large ones directly, whichever the ranks' measurements predict to be faster. Buffers in GPU
+ * memory are not supported.
  *
  * - alltoall: element block s of recv[n * count] at rank r is block r of send[n * count] at rank s.
  *   In place: send == recv.

@@ -512,22 +512,23 @@ int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on
                       banyan_collective_t collective)
 {
     enum by_mpi_reason reason = collective == BANYAN_ALLTOALL ? BY_MPI_ALL_TO_ALL : BY_MPI_TO_OR_FROM_ROOT;
+    int connected = by_mpi_world()->serves >> collective & 1; /* the ranks of all hosts */
 
     if (self.making)
         return 0;
     if (comm != NULL)
         comm->is_own = self.separates && on->is_own > 0;
-    if (self.state == BY_SHIM_ON && comm != NULL && (by_mpi_world()->serves >> collective & 1)) {
-        if (shares(comm)) {
-            if (!on->is_now || !self.has_twin || self.controlled)
-                return use(comm, by_mpi_world());
+    if (self.state == BY_SHIM_ON && comm != NULL && shares(comm)) {
+        if (connected && (!on->is_now || !self.has_twin || self.controlled))
+            return use(comm, by_mpi_world());
+        if (connected)
             reason = BY_MPI_ORDER;
-        } else if (self.controlled && comm->kind != BY_SHIM_INTER && !is_near(comm, on)) {
-            if (!own_ready(comm, on))
-                return 0;
-            if (comm->lane->serves >> collective & 1)
-                return 1;
-        }
+    } else if (self.state == BY_SHIM_ON && comm != NULL && comm->kind != BY_SHIM_INTER &&
+               (is_near(comm, on) || (connected && self.controlled))) {
+        if (!own_ready(comm, on))
+            return 0;
+        if (comm->lane->serves >> collective & 1)
+            return 1;
     }
     by_shim_pass(comm, reason);
     return 0;

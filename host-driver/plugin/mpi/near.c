@@ -40,34 +40,52 @@ int by_shim_are_near(const uint32_t *member, int size, const uint64_t *space)
 }
 
 /*
- * Measured with 2, 4 and 8 ranks on two cores. Both MPIs carry few bytes inline, where banyan's
- * request for each call costs more, and wait for no answer of a receiver up to their eager limit.
- * With more ranks these costs count less. Allgather and reduce-scatter: of all ranks together.
+ * The bytes of calls that banyan carries faster, measured with 2, 4 and 8 ranks on two cores
+ * (tests/bench/near.sh). Both MPIs carry few bytes inline, where banyan's request for each call
+ * costs more, and wait for no answer of a receiver up to their eager limit. With more ranks these
+ * costs count less. Many bytes for one receiver take MPI one copy, and banyan two. Calls with
+ * shares: of all ranks together.
  */
+struct near_range {
+    uint32_t least, most; /* bytes; most 0: no limit */
+};
+
+#define COLLECTIVES (BANYAN_GATHER + 1)
 #ifdef OPEN_MPI
 #define FEW 4
-static const uint16_t least_of[2][BANYAN_BARRIER + 1] = {
-    [0] = {[BANYAN_BROADCAST] = 512, [BANYAN_REDUCE] = 512},
-    [1] = {[BANYAN_BROADCAST] = 512,
-           [BANYAN_REDUCE] = 512,
-           [BANYAN_ALLREDUCE] = 1024,
-           [BANYAN_ALLGATHER] = 1024,
-           [BANYAN_REDUCE_SCATTER] = 1024,
-           [BANYAN_BARRIER] = 1},
+static const struct near_range range_of[2][COLLECTIVES] = {
+    [0] = {[BANYAN_BROADCAST] = {512, 0}, [BANYAN_REDUCE] = {512, 0}},
+    [1] = {[BANYAN_BROADCAST] = {512, 0},
+           [BANYAN_REDUCE] = {512, 0},
+           [BANYAN_ALLREDUCE] = {1024, 0},
+           [BANYAN_ALLGATHER] = {1024, 0},
+           [BANYAN_REDUCE_SCATTER] = {1024, 0},
+           [BANYAN_BARRIER] = {1, 0},
+           [BANYAN_ALLTOALL] = {8192, 262144},
+           [BANYAN_SCATTER] = {4096, 0},
+           [BANYAN_GATHER] = {8192, 65536}},
 };
 #else
 #define FEW 2
-static const uint16_t least_of[2][BANYAN_BARRIER + 1] = {
-    [0] = {[BANYAN_BROADCAST] = 16384, [BANYAN_REDUCE] = 4096},
-    [1] = {[BANYAN_BROADCAST] = 16384,
-           [BANYAN_REDUCE] = 2048,
-           [BANYAN_ALLREDUCE] = 64,
-           [BANYAN_ALLGATHER] = 32768,
-           [BANYAN_REDUCE_SCATTER] = 512},
+static const struct near_range range_of[2][COLLECTIVES] = {
+    [0] = {[BANYAN_BROADCAST] = {16384, 0},
+           [BANYAN_REDUCE] = {4096, 0},
+           [BANYAN_SCATTER] = {32768, 0},
+           [BANYAN_GATHER] = {0, 32768}},
+    [1] = {[BANYAN_BROADCAST] = {16384, 0},
+           [BANYAN_REDUCE] = {2048, 0},
+           [BANYAN_ALLREDUCE] = {64, 0},
+           [BANYAN_ALLGATHER] = {32768, 0},
+           [BANYAN_REDUCE_SCATTER] = {512, 0},
+           [BANYAN_ALLTOALL] = {8192, 0},
+           [BANYAN_SCATTER] = {32768, 0},
+           [BANYAN_GATHER] = {8192, 65536}},
 };
 #endif
 
-uint64_t by_shim_near_least(banyan_collective_t collective, int ranks)
+int by_shim_near_suits(banyan_collective_t collective, int ranks, uint64_t bytes)
 {
-    return collective <= BANYAN_BARRIER ? least_of[ranks <= FEW][collective] : 0;
+    const struct near_range *range = &range_of[ranks <= FEW][collective];
+
+    return bytes >= range->least && (range->most == 0 || bytes <= range->most);
 }

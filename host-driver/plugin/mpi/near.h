@@ -18,8 +18,7 @@ uint32_t *by_shim_members(MPI_Comm comm, int size);
 /* Whether all these ranks can share memory; `space` has by_mpi_facts.space by rank of
  * MPI_COMM_WORLD. Alike on all of them. */
 int by_shim_are_near(const uint32_t *member, int size, const uint64_t *space);
-/* The data of a call, in bytes, below which MPI is faster among `ranks` ranks of one host; of a
- * barrier 1 if MPI is faster. */
-uint64_t by_shim_near_least(banyan_collective_t collective, int ranks);
+/* Whether a call of so many bytes is carried faster by banyan than by this MPI. */
+int by_shim_near_suits(banyan_collective_t collective, int ranks, uint64_t bytes);
 
 #endif

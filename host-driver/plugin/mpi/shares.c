@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "host-driver/plugin/mpi/near.h"
 #include "host-driver/plugin/mpi/shim.h"
 #include "host-driver/plugin/mpi/timing.h"
 #include "host-driver/plugin/mpi/types.h"
@@ -79,7 +80,11 @@ static int prepare(const struct by_shim_comm *comm, struct by_shim_work *work, b
         return by_shim_left(comm, BY_MPI_LARGE);
     if (!is_unequal && (uint64_t)bytes * (uint64_t)comm->size < by_shim_least())
         return by_shim_left(comm, BY_MPI_SMALL);
-    if (by_shim_is_slower(collective, is_unequal, (uint64_t)bytes))
+    /* its memory carries shares of equal size only */
+    if (comm->lane->is_near &&
+        (is_unequal || !by_shim_near_suits(collective, comm->size, (uint64_t)bytes * (uint64_t)comm->size)))
+        return by_shim_left(comm, BY_MPI_WITHIN);
+    if (!comm->lane->is_near && by_shim_is_slower(collective, is_unequal, (uint64_t)bytes))
         return by_shim_left(comm, BY_MPI_SLOWER);
     call->collective = collective;
     call->op = BANYAN_BOR;

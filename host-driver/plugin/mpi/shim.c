@@ -12,7 +12,7 @@
 /* Whether the memory of one host carries the call faster than MPI, if its ranks are there. */
 static int suits(const struct by_shim_comm *comm, banyan_collective_t collective, uint64_t bytes)
 {
-    return !comm->lane->is_near || bytes >= by_shim_near_least(collective, comm->size)
+    return !comm->lane->is_near || by_shim_near_suits(collective, comm->size, bytes)
                ? 1
                : by_shim_left(comm, BY_MPI_WITHIN);
 }

@@ -197,7 +197,7 @@ void group::agree(const exchange &share)
                    " of the table; start the ranks in the order of the table";
         else if (!one.exchanges && apart_.empty())
             apart_ = worker_ && worker_->transport() == "host"
-                         ? "the memory that a group of one host shares does not carry them"
+                         ? "the memory that a group of one host shares carries only shares of equal size"
                          : "rank " + std::to_string(i) +
                                " has no connections to the others; set BANYAN_FALLBACK at all ranks";
     }

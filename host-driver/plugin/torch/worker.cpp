@@ -92,6 +92,8 @@ bool worker::exchanges() const
 {
     banyan_query query;
 
+    if (parent_ && transport() == "host")
+        return false; /* the forms with counts are refused there */
     banyan_query_init(&query);
     query.collective = BANYAN_ALLTOALL;
     query.count = 1;

@@ -106,6 +106,14 @@ static int check_all(MPI_Comm comm)
     MPI_Alltoall(in, COUNT, MPI_INT, out, COUNT, MPI_INT, comm);
     for (int i = 0; i < COUNT * count; i++)
         wrong += out[i] != value(member[i / COUNT], member[own] * COUNT + i % COUNT);
+    for (int root = 0; root < count; root++) {
+        MPI_Scatter(in, COUNT, MPI_INT, out, COUNT, MPI_INT, root, comm);
+        for (int i = 0; i < COUNT; i++)
+            wrong += out[i] != value(member[root], member[own] * COUNT + i);
+        MPI_Gather(in, COUNT, MPI_INT, out, COUNT, MPI_INT, root, comm);
+        for (int i = 0; i < COUNT * count && own == root; i++)
+            wrong += out[i] != value(member[i / COUNT], member[0] * COUNT + i % COUNT);
+    }
     MPI_Barrier(comm);
     return wrong;
 }

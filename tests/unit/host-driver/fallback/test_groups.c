@@ -63,6 +63,34 @@ static int compare(const struct team_member *member, const char *what, int32_t g
                          : member_wrong(member, "%s: element %llu is wrong", what, (unsigned long long)at);
 }
 
+/* Runs all-to-all, scatter and gather with shares of `count` elements. */
+static int check_shares(const struct team_member *member, struct banyan_comm *comm, const uint32_t *of,
+                        uint32_t size, uint64_t count)
+{
+    uint32_t own = banyan_comm_rank(comm);
+    int wrong = 0;
+
+    for (uint64_t i = 0; i < count * size; i++)
+        in_buffer[i] = value(member->rank, i);
+    if (banyan_alltoall(comm, in_buffer, out_buffer, count, BANYAN_I32) != BANYAN_OK)
+        return failed(member, "alltoall");
+    for (uint64_t i = 0; i < count * size; i++)
+        wrong += compare(member, "alltoall", out_buffer[i], value(of[i / count], own * count + i % count), i);
+    for (uint32_t root = 0; root < size; root++) {
+        if (banyan_scatter(comm, own == root ? in_buffer : NULL, out_buffer, count, BANYAN_I32, root) !=
+            BANYAN_OK)
+            return failed(member, "scatter");
+        for (uint64_t i = 0; i < count; i++)
+            wrong += compare(member, "scatter", out_buffer[i], value(of[root], own * count + i), i);
+        if (banyan_gather(comm, in_buffer, own == root ? out_buffer : NULL, count, BANYAN_I32, root) !=
+            BANYAN_OK)
+            return failed(member, "gather");
+        for (uint64_t i = 0; i < count * size && own == root; i++)
+            wrong += compare(member, "gather", out_buffer[i], value(of[i / count], i % count), i);
+    }
+    return wrong;
+}
+
 /* Runs every collective of `count` elements on a communicator of the world's ranks `of`. */
 static int check_size(const struct team_member *member, struct banyan_comm *comm, const uint32_t *of,
                       uint32_t size, uint64_t count)
@@ -97,12 +125,13 @@ static int check_size(const struct team_member *member, struct banyan_comm *comm
     }
     if (banyan_barrier(comm) != BANYAN_OK)
         return failed(member, "barrier");
-    return wrong;
+    return wrong + check_shares(member, comm, of, size, count);
 }
 
 static int check_all(const struct team_member *member, const char *name, struct banyan_comm *comm,
                      const uint32_t *of, uint32_t size)
 {
+    uint64_t counts[TEAM_MAX];
     int wrong = 0;
 
     if (comm == NULL)
@@ -113,8 +142,12 @@ static int check_all(const struct team_member *member, const char *name, struct 
         return member_wrong(member, "%s: its transport is %s", name, banyan_comm_transport(comm));
     for (uint64_t count = 1; count <= ELEMENTS; count *= 200)
         wrong += check_size(member, comm, of, size, count);
-    if (banyan_alltoall(comm, in_buffer, out_buffer, 1, BANYAN_I32) != BANYAN_EUNSUPPORTED)
-        return member_wrong(member, "%s: an all-to-all is not refused", name);
+    for (uint32_t r = 0; r < size; r++)
+        counts[r] = 1;
+    if (banyan_alltoallv(comm, in_buffer, counts, NULL, out_buffer, counts, NULL, BANYAN_I32) !=
+            BANYAN_EUNSUPPORTED ||
+        strstr(banyan_last_error(), "shares of equal size") == NULL)
+        return member_wrong(member, "%s: an all-to-all with counts: %s", name, banyan_last_error());
     return wrong;
 }
 
