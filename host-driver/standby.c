@@ -10,14 +10,9 @@
 #include "host-driver/survive.h"
 #include "offload/endpoint/rounds.h"
 
-/* Checks of the chunks in flight within the patience (count). */
-#define LOOKS 8u
-/* An attempt may take so many times the patience, and at least so long (ns); each further one twice
- * as long as the one before. Where ranks are in different attempts only the controller can help. */
-#define ATTEMPT          4u
+/* The least time of an attempt (ns). */
 #define ATTEMPT_LEAST_NS UINT64_C(200000000)
-/* Least patience in a standby whose base the ranks have left (ns). The others may use the part that
- * has failed, so a false alarm would be worse than a pause. */
+/* Least patience in a standby whose base the ranks have left (ns). */
 #define AGAIN_NS UINT64_C(1000000000)
 
 /* ---- tables ---- */
@@ -99,7 +94,7 @@ void by_standby_take(struct banyan_comm *comm, struct by_standbys *standbys,
 
     /* A move is under way: its standbys must stay as they are. Before the rank is complete, it has
      * no generation. */
-    if (standbys->tried > 0 || standbys->ended ||
+    if (standbys->move.tried > 0 || standbys->ended ||
         (comm->progress.endpoint != NULL && frame->base != comm->job.gen))
         return;
     if (frame->gen == frame->base ||
@@ -159,82 +154,28 @@ static void open_all(struct banyan_comm *comm, struct by_standbys *standbys)
     }
 }
 
-/* ---- when and where to move ---- */
-
-static uint64_t attempt_ns(const struct by_standbys *standbys, uint64_t patience_ns)
-{
-    uint64_t least_ns = ATTEMPT * patience_ns;
-
-    return (least_ns > ATTEMPT_LEAST_NS ? least_ns : ATTEMPT_LEAST_NS) << (standbys->tried - 1);
-}
-
-/* Whether the attempt has taken too long, and its tree is not waiting for a rank. */
-static bool has_failed(const struct by_standbys *standbys, uint64_t patience_ns, uint64_t now_ns)
-{
-    const struct by_standby *standby = &standbys->list[standbys->tried - 1];
-
-    return standbys->rounds == NULL || (now_ns - standbys->began_ns >= attempt_ns(standbys, patience_ns) &&
-                                        by_endpoint_is_cut(standby->side->endpoint, 0, now_ns, patience_ns));
-}
-
-/* Returns the next standby after `tried` that can be used, counted from 1; 0: none. */
-static uint32_t next_after(const struct by_standbys *standbys, uint32_t tried)
-{
-    for (uint32_t s = tried; s < standbys->count; s++)
-        if (standbys->list[s].side != NULL)
-            return s + 1;
-    return 0;
-}
-
-static bool replaces(const struct by_standby *standby, uint32_t place)
-{
-    return place / 8 < standby->mask_bytes && standby->mask[place / 8] >> place % 8 & 1;
-}
-
-/* Returns the standby, counted from 1, that serves instead of the trees whose chunks have waited
- * for the patience; 0: no tree has stopped. */
-static uint32_t choose_first(const struct banyan_comm *comm, const struct by_standbys *standbys,
-                             uint64_t patience_ns, uint64_t now_ns)
-{
-    const struct by_endpoint *endpoint = comm->progress.endpoint;
-    bool serves[BY_STANDBYS_MAX], some = false;
-
-    for (uint32_t s = 0; s < standbys->count; s++)
-        serves[s] = standbys->list[s].side != NULL;
-    for (uint32_t place = 0; place < comm->header.count[BY_SECTION_LEAF]; place++) {
-        if (!by_endpoint_is_cut(endpoint, place, now_ns, patience_ns))
-            continue;
-        some = true;
-        for (uint32_t s = 0; s < standbys->count; s++)
-            serves[s] &= replaces(&standbys->list[s], place);
-    }
-    for (uint32_t s = 0; s < standbys->count && some; s++)
-        if (serves[s])
-            return s + 1;
-    return some ? next_after(standbys, 0) : 0;
-}
-
-/* Returns the standby to which the rank must move now, counted from 1; 0: none. */
-static uint32_t choose(const struct banyan_comm *comm, struct by_standbys *standbys, uint64_t patience_ns,
-                       uint64_t now_ns)
-{
-    for (uint32_t s = standbys->count; s > standbys->tried; s--)
-        if (standbys->list[s - 1].side != NULL &&
-            by_endpoint_counters(standbys->list[s - 1].side->endpoint)->probe > 0)
-            return s; /* another rank waits there */
-    if (now_ns - standbys->looked_ns < patience_ns / LOOKS)
-        return 0;
-    standbys->looked_ns = now_ns;
-    if (standbys->tried > 0)
-        return has_failed(standbys, patience_ns, now_ns) ? next_after(standbys, standbys->tried) : 0;
-    if (standbys->list[0].base != comm->job.gen && patience_ns < AGAIN_NS)
-        patience_ns = AGAIN_NS;
-    return by_endpoint_inflight(comm->progress.endpoint) > 0
-               ? choose_first(comm, standbys, patience_ns, now_ns)
-               : 0;
-}
-
 /* ---- a move ---- */
+
+/* Returns the choice as it is now: without standbys whose trees are not open. */
+static struct by_standby_move *move_of(const struct banyan_comm *comm, struct by_standbys *standbys)
+{
+    struct by_standby_move *move = &standbys->move;
+
+    move->again_ns = AGAIN_NS;
+    move->attempt_ns = ATTEMPT_LEAST_NS;
+    move->left = standbys->list[0].base != comm->job.gen;
+    move->broken = standbys->rounds == NULL;
+    move->count = standbys->count;
+    for (uint32_t s = 0; s < standbys->count; s++) {
+        const struct by_standby *standby = &standbys->list[s];
+
+        move->list[s] =
+            (struct by_standby_tree){.rounds = standby->side != NULL ? standby->side->endpoint : NULL,
+                                     .mask = standby->mask,
+                                     .mask_bytes = standby->mask_bytes};
+    }
+    return move;
+}
 
 static int enter(struct banyan_comm *comm, struct by_standbys *standbys, struct by_survive *survive,
                  uint32_t s)
@@ -243,9 +184,9 @@ static int enter(struct banyan_comm *comm, struct by_standbys *standbys, struct 
     int error;
 
     leave(comm, standbys, s - 1);
-    standbys->tried = s;
-    standbys->began_ns = by_comm_now(comm);
-    error = by_survive_stand(comm, survive, standby->gen, standby->image, standby->bytes, standbys->began_ns);
+    by_standby_move_begin(&standbys->move, s, by_comm_now(comm));
+    error = by_survive_stand(comm, survive, standby->gen, standby->image, standby->bytes,
+                             standbys->move.began_ns);
     if (error != 0)
         return error;
     standbys->rounds_memory = aligned_alloc(64, by_level_rounds_size(comm->progress.endpoint));
@@ -265,11 +206,9 @@ static int carry(struct banyan_comm *comm, struct by_standbys *standbys, struct 
 
     if (error != 0)
         return error;
-    leave(comm, standbys, standbys->tried);
-    drop_first(comm, standbys, standbys->tried);
-    standbys->tried = 0;
-    for (uint32_t i = 0; i < standbys->count; i++)
-        standbys->list[i].mask_bytes = 0; /* it concerned the trees of the former base */
+    leave(comm, standbys, standbys->move.tried);
+    drop_first(comm, standbys, standbys->move.tried);
+    standbys->move.tried = 0;
     return 2;
 }
 
@@ -281,9 +220,9 @@ int by_standby_step(struct banyan_comm *comm, struct by_standbys *standbys, stru
 
     if (standbys->count == 0 || standbys->ended)
         return 0;
-    if (standbys->tried == 0)
+    if (standbys->move.tried == 0)
         open_all(comm, standbys);
-    s = choose(comm, standbys, patience_ns, now_ns);
+    s = by_standby_move_choose(move_of(comm, standbys), comm->progress.endpoint, patience_ns, now_ns);
     if (s > 0)
         return enter(comm, standbys, survive, s);
     if (standbys->rounds == NULL)
@@ -296,18 +235,16 @@ int by_standby_step(struct banyan_comm *comm, struct by_standbys *standbys, stru
     return carry(comm, standbys, survive);
 }
 
-bool by_standby_is_stuck(const struct banyan_comm *comm, const struct by_standbys *standbys,
-                         uint64_t patience_ns)
+bool by_standby_is_stuck(const struct banyan_comm *comm, struct by_standbys *standbys, uint64_t patience_ns)
 {
-    return standbys->tried > 0 && !standbys->ended && next_after(standbys, standbys->tried) == 0 &&
-           has_failed(standbys, patience_ns, by_comm_now(comm));
+    return !standbys->ended &&
+           by_standby_move_is_stuck(move_of(comm, standbys), patience_ns, by_comm_now(comm));
 }
 
 uint64_t by_standby_deadline(const struct banyan_comm *comm, const struct by_standbys *standbys,
                              uint64_t patience_ns)
 {
-    if (standbys->count == 0 || standbys->ended ||
-        (standbys->tried == 0 && by_endpoint_inflight(comm->progress.endpoint) == 0))
+    if (standbys->count == 0 || standbys->ended)
         return UINT64_MAX;
-    return standbys->looked_ns + patience_ns / LOOKS;
+    return by_standby_move_deadline(&standbys->move, comm->progress.endpoint, patience_ns);
 }

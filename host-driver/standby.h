@@ -1,10 +1,10 @@
 /*
  * A rank's standbys: complete sets of trees in generations of their own, which all switches have in
  * their tables, and to which the ranks of a job move without the controller when trees stop
- * (PROTOCOL.md, "Standby generations"; offload/endpoint/rounds.h does the levelling). When to
- * freeze, which standby, and when to abandon it. Neighbours: member.c receives the tables and
- * reports the move; survive.c exchanges the parts; host-driver/sim/standby.c does the same in the
- * simulator. Thread: the communicator's.
+ * (PROTOCOL.md, "Standby generations"; offload/endpoint/standby.h chooses one, and rounds.h does
+ * the levelling). Neighbours: member.c receives the tables and reports the move; survive.c
+ * exchanges the parts; host-driver/sim/standby.c is the same shell in the simulator. Thread: the
+ * communicator's.
  */
 #ifndef BY_HOST_STANDBY_H
 #define BY_HOST_STANDBY_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "offload/base/limits.h"
+#include "offload/endpoint/standby.h"
 #include "offload/wire/member.h"
 
 struct banyan_comm;
@@ -33,14 +33,10 @@ struct by_standby {
 struct by_standbys {
     uint32_t count;
     struct by_standby list[BY_STANDBYS_MAX]; /* in the order of their generations */
-    /* Of the move under way: `tried` standbys of the list have been tried (0: none), the last one
-     * since began_ns. */
-    uint32_t tried;
-    uint64_t began_ns;
-    struct by_level_rounds *rounds; /* NULL: none, or it has failed */
+    struct by_standby_move move;
+    struct by_level_rounds *rounds; /* of the move under way; NULL: none, or it has failed */
     void *rounds_memory;
-    uint64_t looked_ns; /* time of the last check of the trees */
-    bool ended;         /* the controller's attempt supersedes them */
+    bool ended; /* the controller's attempt supersedes them */
 };
 
 /* Keeps the standby of a STANDBY frame, or ends those of the base. Frames that are late are
@@ -58,8 +54,7 @@ int by_standby_step(struct banyan_comm *comm, struct by_standbys *standbys, stru
                     uint64_t patience_ns, uint64_t now_ns);
 /* Whether a move has come to no end for long, and no standby is left: the controller must supply
  * tables. */
-bool by_standby_is_stuck(const struct banyan_comm *comm, const struct by_standbys *standbys,
-                         uint64_t patience_ns);
+bool by_standby_is_stuck(const struct banyan_comm *comm, struct by_standbys *standbys, uint64_t patience_ns);
 /* Ends a move for an attempt of the controller, before by_survive_freeze. No other one begins. */
 void by_standby_end(struct banyan_comm *comm, struct by_standbys *standbys);
 /* Forgets all standbys. Their trees leave the node. */

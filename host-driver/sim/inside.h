@@ -175,7 +175,7 @@ uint32_t by_sim_standby_endpoint(const struct by_sim_node *node, uint32_t job, c
  * again. */
 int by_sim_standby_step(struct by_world *world, uint32_t index);
 /* Returns the time of the next step that is due without a packet (ns). */
-uint64_t by_sim_standby_deadline(const struct by_world *world, const struct by_sim_node *node);
+uint64_t by_sim_standby_deadline(const struct by_sim_node *node);
 /* The controller has announced another generation. */
 void by_sim_standby_end(struct by_sim_node *node);
 void by_sim_standby_free(struct by_sim_node *node);

@@ -271,7 +271,7 @@ static void poll_host(struct by_world *world, uint32_t index)
             again |= world->step(world->context, world, index);
         again |= node->to_engine.head != NULL;
     } while (again);
-    due = by_sim_standby_deadline(world, node);
+    due = by_sim_standby_deadline(node);
     for (uint32_t j = 0; j < world->endpoint_count; j++)
         if (node->endpoint[j] != NULL && by_endpoint_deadline(node->endpoint[j]) < due)
             due = by_endpoint_deadline(node->endpoint[j]);

@@ -1,6 +1,6 @@
 /*
- * Hosts that move to standby generations by themselves (offload/endpoint/rounds.h; PROTOCOL.md,
- * "Standby generations"): when to freeze, which standby, when to abandon it. Neighbours: resume.c,
+ * Hosts that move to standby generations by themselves (PROTOCOL.md, "Standby generations"), by the
+ * choice of offload/endpoint/standby.h and in the rounds of rounds.h. Neighbours: resume.c,
  * where a controller announces generations; node.c steps the endpoints. Single-threaded.
  */
 #include <stdlib.h>
@@ -9,9 +9,8 @@
 #include "host-driver/sim/inside.h"
 #include "offload/base/bytes.h"
 #include "offload/endpoint/rounds.h"
+#include "offload/endpoint/standby.h"
 
-/* Checks of the chunks in flight within the patience (count). */
-#define LOOKS 16u
 /* A tree of rounds does not end for lack of progress: it waits for ranks that are late (ns). */
 #define FOREVER_NS UINT64_C(1000000000000)
 
@@ -21,13 +20,13 @@ struct by_sim_standby {
     size_t image_bytes[BY_WORLD_STANDBYS_MAX];
     uint16_t gens[BY_WORLD_STANDBYS_MAX];
     uint16_t trees[BY_WORLD_STANDBYS_MAX]; /* of rounds */
-    uint64_t replaces[BY_WORLD_STANDBYS_MAX];
-    uint64_t patience_ns, attempt_ns;
-    uint32_t tried;    /* standbys up to this number have been tried; 0: none */
-    int ended;         /* a controller supersedes them */
-    uint64_t began_ns; /* of the attempt */
+    uint8_t masks[BY_WORLD_STANDBYS_MAX][8];
+    uint64_t patience_ns;
+    uint32_t passed; /* standbys in front of those of `choice`: the calls have left them */
+    struct by_standby_move choice;
+    int ended; /* a controller supersedes them */
     struct by_world_move move;
-    struct by_resume *resume;       /* of the attempt `tried` */
+    struct by_resume *resume;       /* of the attempt under way */
     struct by_level_rounds *rounds; /* NULL: no attempt is under way */
 };
 
@@ -53,42 +52,6 @@ uint32_t by_sim_standby_endpoint(const struct by_sim_node *node, uint32_t job, c
     return job;
 }
 
-/* Returns the trees, of those with a bit, whose chunks have waited for the patience. */
-static uint64_t cut_trees(const struct by_sim_node *node, uint64_t now_ns)
-{
-    uint64_t trees = 0;
-
-    for (uint32_t place = 0; place < 64; place++)
-        trees |= (uint64_t)by_endpoint_is_cut(node->endpoint[0], place, now_ns, node->standby->patience_ns)
-                 << place;
-    return trees;
-}
-
-/* Returns the standby to which the host must move now, counted from 1; 0: none. */
-static uint32_t choose(const struct by_sim_node *node, uint64_t now_ns)
-{
-    const struct by_sim_standby *standby = node->standby;
-    uint64_t cut;
-
-    for (uint32_t s = standby->count; s > standby->tried; s--)
-        if (by_endpoint_counters(node->endpoint[s])->probe > 0)
-            return s;
-    if (standby->tried == standby->count)
-        return 0;
-    if (standby->rounds != NULL)
-        return now_ns - standby->began_ns >= standby->attempt_ns << (standby->tried - 1) &&
-                       by_endpoint_is_cut(node->endpoint[standby->tried], 0, now_ns, standby->patience_ns)
-                   ? standby->tried + 1
-                   : 0;
-    cut = cut_trees(node, now_ns);
-    if (cut == 0)
-        return 0;
-    for (uint32_t s = 0; standby->tried == 0 && s < standby->count; s++)
-        if ((cut & ~standby->replaces[s]) == 0)
-            return s + 1;
-    return standby->tried + 1;
-}
-
 static void enter(struct by_world *world, uint32_t index, uint32_t s)
 {
     struct by_sim_node *node = &world->nodes[index];
@@ -97,16 +60,31 @@ static void enter(struct by_world *world, uint32_t index, uint32_t s)
 
     world->counters.moved++;
     world->counters.abandoned += standby->rounds != NULL;
-    standby->tried = s;
-    standby->began_ns = world->now_ps / 1000;
+    by_standby_move_begin(&standby->choice, s, world->now_ps / 1000);
     if (standby->rounds == NULL)
-        standby->move = (struct by_world_move){.frozen_ns = standby->began_ns};
+        standby->move = (struct by_world_move){.frozen_ns = standby->choice.began_ns};
+    s += standby->passed;
     if (by_resume_begin(&standby->resume, aligned(world, by_resume_size(calls)), calls,
                         standby->gens[s - 1]) != 0)
         abort();
     if (by_level_rounds_begin(&standby->rounds, aligned(world, by_level_rounds_size(calls)), standby->resume,
                               node->endpoint[s]) != 0)
         abort();
+}
+
+/* Lists the standbys that are left. */
+static void list(struct by_sim_node *node)
+{
+    struct by_sim_standby *standby = node->standby;
+    struct by_standby_move *choice = &standby->choice;
+
+    choice->left = standby->passed > 0;
+    choice->tried = 0;
+    choice->count = standby->count - standby->passed;
+    for (uint32_t s = 0; s < choice->count; s++)
+        choice->list[s] = (struct by_standby_tree){.rounds = node->endpoint[1 + standby->passed + s],
+                                                   .mask = standby->masks[standby->passed + s],
+                                                   .mask_bytes = sizeof(standby->masks[0])};
 }
 
 /* Continues the host's calls on the trees of the standby. */
@@ -120,8 +98,9 @@ static void carry(struct by_world *world, uint32_t index)
 
     if (by_endpoint_rank(node->endpoint[0]) == 0)
         world->counters.rounds += by_level_rounds_count(standby->rounds);
-    config.image = standby->images[standby->tried - 1];
-    config.image_bytes = standby->image_bytes[standby->tried - 1];
+    standby->passed += standby->choice.tried;
+    config.image = standby->images[standby->passed - 1];
+    config.image_bytes = standby->image_bytes[standby->passed - 1];
     config.job = world->jobs[0];
     config.isa = by_sim_isa();
     bytes = by_resume_copy_size(standby->resume, &config);
@@ -130,6 +109,7 @@ static void carry(struct by_world *world, uint32_t index)
     by_sim_retire(world, node->endpoint[0]);
     node->endpoint[0] = endpoint;
     standby->rounds = NULL;
+    list(node);
     standby->move.carried_ns = world->now_ps / 1000;
 }
 
@@ -141,7 +121,8 @@ int by_sim_standby_step(struct by_world *world, uint32_t index)
 
     if (standby == NULL || standby->ended)
         return 0;
-    s = choose(&world->nodes[index], world->now_ps / 1000);
+    s = by_standby_move_choose(&standby->choice, world->nodes[index].endpoint[0], standby->patience_ns,
+                               world->now_ps / 1000);
     if (s > 0) {
         enter(world, index, s);
         return 1;
@@ -157,16 +138,13 @@ int by_sim_standby_step(struct by_world *world, uint32_t index)
     return 1;
 }
 
-uint64_t by_sim_standby_deadline(const struct by_world *world, const struct by_sim_node *node)
+uint64_t by_sim_standby_deadline(const struct by_sim_node *node)
 {
     const struct by_sim_standby *standby = node->standby;
 
-    if (standby == NULL || standby->ended || standby->tried == standby->count)
+    if (standby == NULL || standby->ended)
         return UINT64_MAX;
-    if (standby->rounds != NULL)
-        return standby->began_ns + (standby->attempt_ns << (standby->tried - 1));
-    return by_endpoint_inflight(node->endpoint[0]) > 0 ? world->now_ps / 1000 + standby->patience_ns / LOOKS
-                                                       : UINT64_MAX;
+    return by_standby_move_deadline(&standby->choice, node->endpoint[0], standby->patience_ns);
 }
 
 struct by_world_move by_world_move(const struct by_world *world, uint32_t node)
@@ -231,13 +209,15 @@ void by_world_stand_by(struct by_world *world, const struct by_world_standby *st
             abort();
         node->standby->count = count;
         node->standby->patience_ns = patience_ns;
-        node->standby->attempt_ns = attempt_ns;
+        node->standby->choice.attempt_ns = attempt_ns;
         for (uint32_t s = 0; s < count; s++) {
             node->standby->images[s] = standbys[s].images[n];
             node->standby->image_bytes[s] = standbys[s].image_bytes[n];
-            node->standby->replaces[s] = standbys[s].replaces;
+            for (uint32_t i = 0; i < 8; i++)
+                node->standby->masks[s][i] = (uint8_t)(standbys[s].replaces >> 8 * i);
             by_sim_retire(world, standbys[s].images[n]);
             open_tree(world, node, s);
         }
+        list(node);
     }
 }

@@ -16,5 +16,6 @@ offload_SRC += \
 	offload/endpoint/send.c \
 	offload/endpoint/session.c \
 	offload/endpoint/share.c \
+	offload/endpoint/standby.c \
 	offload/endpoint/suspect.c \
 	offload/endpoint/timer.c

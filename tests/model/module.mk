@@ -37,7 +37,7 @@ model: $(B)/tools/model $(B)/tests/test_model ## explore all states of the proto
 	$(Q)MODEL_FULL=1 $(B)/tests/test_model
 
 MUTATION_TESTS := unit-engine-flips unit-engine-gap unit-engine-keyed unit-engine-packets unit-engine-poison unit-engine-runs \
-	test_endpoint_accept test_endpoint_keyed test_endpoint_rounds test_endpoint_send test_endpoint_session test_endpoint_timer \
+	test_endpoint_accept test_endpoint_keyed test_endpoint_rounds test_endpoint_send test_endpoint_session test_endpoint_standby test_endpoint_timer \
 	test_sim_again test_sim_fairness test_sim_resume test_sim_standby
 MUTATIONS = MODEL_WRAP="$(MODEL_WRAP)" $(foreach t,$(MUTATION_TESTS),OBJECTS_$(subst -,_,$(t))="$(call obj,$($(t)_SRC))") tests/model/mutations.sh $(B) "$(CC) $(BASE) $(PICFLAG) $(FLAGS_offload)" "$(CC) $(LDSAN)" "$(call obj,$(model_SRC))"
 

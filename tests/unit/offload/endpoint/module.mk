@@ -52,3 +52,7 @@ TESTS += test_endpoint_rounds
 test_endpoint_rounds_SRC    := tests/unit/offload/endpoint/test_rounds.c tests/sim/fabric.c tests/sim/image.c
 test_endpoint_rounds_LIBS   := offload
 test_endpoint_rounds_LDLIBS := -lcmocka
+TESTS += test_endpoint_standby
+test_endpoint_standby_SRC    := tests/unit/offload/endpoint/test_standby.c
+test_endpoint_standby_LIBS   := offload
+test_endpoint_standby_LDLIBS := -lcmocka
