@@ -7,7 +7,8 @@
  *   by_change_new, by_change_touch... -> by_change_plan -> planned() -> by_change_push ->
  *   pushed() -> by_change_adopt -> by_change_free
  *
- * Hosts freeze between planned and pushed (recover.c). After pushed with error 0 they may resume.
+ * Hosts freeze between planned and pushed, at once or when the push is recorded (recover.c). After
+ * pushed with error 0 they may resume.
  */
 #ifndef BY_SERVICE_DAEMON_CHANGE_H
 #define BY_SERVICE_DAEMON_CHANGE_H
@@ -62,7 +63,7 @@ struct by_change {
     int error; /* of the whole change, with `problem` */
     struct by_problem problem;
     struct by_change_image *images; /* by node; for switches only */
-    atomic_bool recorded;           /* the store has the generations, so that hosts may get the tables */
+    atomic_bool recorded;           /* so far that hosts may get the tables: by_state_reserve */
     bool begun;                     /* the store has the record of its push */
     bool late;                      /* that record becomes durable after the push */
     bool settled; /* false after an error: some switches may have the new tables already; push again */
@@ -77,7 +78,8 @@ struct by_change {
     int stop_fd;      /* an eventfd; 0: none */
     uint64_t *nonces; /* by node: boot nonce of each switch when the push began */
     struct by_state *state;
-    struct by_apart apart; /* limits for each plan */
+    struct by_event_queue *events; /* gets RECORDED */
+    struct by_apart apart;         /* limits for each plan */
 };
 
 /* Returns the tables that a job has after the change, or NULL. */

@@ -45,6 +45,7 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     change->state = daemon->state;
     change->access = daemon->options.access;
     change->access.election_id = daemon->election_id;
+    change->events = daemon->events;
     change->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (change->stop_fd < 0)
         change->stop_fd = 0; /* then plans and pushes end only with their time limits */
@@ -398,8 +399,7 @@ static void run_plan(struct by_task *task)
     if (change->error == 0)
         change->error = make_images(change);
     if (change->error == 0)
-        change->recorded =
-            by_state_reserve(change->state, change, &ignored) == 0; /* else the push reports it */
+        change->recorded = by_state_reserve(change->state, change, &ignored) == 0; /* else with the push */
     change->plan_seconds = seconds_now() - start;
 }
 
@@ -425,8 +425,10 @@ static int record_push(void *user, struct by_problem *problem)
     int error = by_state_begin(change->state, change, problem);
 
     change->begun = error == 0;
-    if (change->begun)
+    if (change->begun && !change->recorded) {
         change->recorded = true;
+        by_event_put(change->events, &(struct by_daemon_event){.kind = BY_EVENT_RECORDED});
+    }
     return error;
 }
 

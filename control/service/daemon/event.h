@@ -17,6 +17,7 @@ enum by_daemon_event_kind {
     /* From other threads (watch.h, work.h). */
     BY_EVENT_BEAT = 1, /* `beat`: result of a heartbeat, with or without an answer */
     BY_EVENT_WORKED,   /* the worker has finished `task` */
+    BY_EVENT_RECORDED, /* the store has the change that the worker pushes */
     /* From the loop's own thread. */
     BY_EVENT_LED,             /* this daemon leads, and the jobs of its last run are loaded */
     BY_EVENT_SWITCH_UP,       /* the first answer, or the first after it was down; it has its table */

@@ -26,6 +26,9 @@
 /* Intervals (milliseconds): of renewals, and of looking whether another leads. */
 #define RENEW_MS 400
 #define LOOK_MS  100
+/* Timeout of a confirmation (milliseconds), for which ranks with stopped trees wait: three members
+ * have 10 each. */
+#define CONFIRM_MS 30u
 
 struct by_lead {
     struct by_etcd *etcd;   /* of the thread that waits, then of the one that writes the state */
@@ -290,4 +293,18 @@ void by_lead_lose(struct by_lead *lead, const char *why)
         return;
     snprintf(lead->text, sizeof(lead->text), "%s", why);
     eventfd_write(lead->lost_fd, 1);
+}
+
+int by_lead_confirm(struct by_lead *lead, struct by_problem *problem)
+{
+    json_t *reply;
+    int error =
+        by_etcd_ask(lead->etcd, "/v3/kv/range", json_pack("{s:o}", "key", by_etcd_key(lead->etcd, "leader")),
+                    CONFIRM_MS, &reply, problem);
+
+    if (error == 0 &&
+        by_etcd_number(json_array_get(json_object_get(reply, "kvs"), 0), "create_revision") != lead->term)
+        error = by_problem_say(problem, BY_EPERM, "this banyand leads no longer");
+    json_decref(reply);
+    return error;
 }

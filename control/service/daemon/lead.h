@@ -35,5 +35,8 @@ struct by_etcd *by_lead_etcd(struct by_lead *lead);
 json_t *by_lead_guard(const struct by_lead *lead);
 int64_t by_lead_term(const struct by_lead *lead);
 void by_lead_lose(struct by_lead *lead, const char *why);
+/* Reads from a majority of etcd whether this process leads at this moment. Returns 0 if so,
+ * BY_EPERM if not, or BY_EIO without an answer within 30 ms. */
+int by_lead_confirm(struct by_lead *lead, struct by_problem *problem);
 
 #endif

@@ -109,6 +109,8 @@ static void take_planned(struct by_recover *r, const struct by_recover_event *ev
     for (uint32_t j = 0; j < r->job_count; j++) {
         struct by_recover_state *job = &r->jobs[j];
 
+        if (job->planning)
+            job->unrecorded = event->number != 0;
         job->planning = false;
         if (!by_recover_is_on(job))
             continue;
@@ -124,10 +126,25 @@ static void take_planned(struct by_recover *r, const struct by_recover_event *ev
         by_recover_act(r, (struct by_recover_action){.what = BY_DO_PUSH});
 }
 
+/* Ranks may get the tables of the attempt. */
+static void take_recorded(struct by_recover *r)
+{
+    for (uint32_t j = 0; r->phase == PUSHING && j < r->job_count; j++) {
+        struct by_recover_state *job = &r->jobs[j];
+        bool held = job->unrecorded;
+
+        job->unrecorded = false;
+        if (held && by_recover_is_on(job))
+            by_recover_freeze_all(r, j);
+    }
+}
+
 static void take_pushed(struct by_recover *r, const struct by_recover_event *event)
 {
     if (r->phase != PUSHING)
         return;
+    if (event->error == 0)
+        take_recorded(r);
     if (event->error != 0) {
         by_recover_tell(r, "the tables could not be pushed: %s", event->text != NULL ? event->text : "?");
         r->retry_ns = r->now_ns + RETRY_NS;
@@ -196,7 +213,7 @@ static void tick(struct by_recover *r)
         /* If its ranks make progress, the parts are lost to this daemon only. */
         if (job->cut && r->now_ns - job->cut_ns >= r->config.cut_ns && !by_recover_moves(r, job))
             by_recover_fail(r, j, job->error, "%s", job->why);
-        if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING) &&
+        if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING) && !job->unrecorded &&
             r->now_ns - job->said_ns >= pause_of(r, job)) {
             by_recover_freeze_all(r, j);
             job->reminders += job->reminders < REPEATS_GROW;
@@ -258,6 +275,7 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
     case BY_RECOVER_RENEW:
     case BY_RECOVER_NO_PLAN:
     case BY_RECOVER_PLANNED:
+    case BY_RECOVER_RECORDED:
     case BY_RECOVER_PUSHED:
     case BY_RECOVER_TICK:
     default: /* CARRIED */
@@ -307,6 +325,9 @@ void by_recover_event(struct by_recover *r, const struct by_recover_event *event
         break;
     case BY_RECOVER_PLANNED:
         take_planned(r, event);
+        break;
+    case BY_RECOVER_RECORDED:
+        take_recorded(r);
         break;
     case BY_RECOVER_PUSHED:
         take_pushed(r, event);

@@ -6,9 +6,9 @@
  * produce the events, recovery.c performs the actions. The loop's thread.
  *
  * One attempt at a time serves all affected jobs: PLAN, FREEZE to the ranks, PUSH to the switches,
- * GO. An event during an attempt starts another one, with a later generation, as soon as the
- * current step has ended. A job stays in its old generation until every rank has resumed in the new
- * one.
+ * GO. If the store must have the tables before ranks may get them, PUSH precedes FREEZE. An event
+ * during an attempt starts another one, with a later generation, as soon as the current step has
+ * ended. A job stays in its old generation until every rank has resumed in the new one.
  */
 #ifndef BY_SERVICE_DAEMON_RECOVER_H
 #define BY_SERVICE_DAEMON_RECOVER_H
@@ -42,9 +42,12 @@ enum by_recover_type {
     BY_RECOVER_RENEW,
     /* Results of the requested work. */
     BY_RECOVER_NO_PLAN, /* for `job`, with `error` and `text`; precedes the PLANNED of the same work */
-    BY_RECOVER_PLANNED, /* `error`: no job could be planned */
-    BY_RECOVER_PUSHED,  /* to all switches that are up, or `error` */
-    BY_RECOVER_TICK,    /* regularly, and every 4 ms unless by_recover_is_quiet */
+    /* `error`: no job could be planned. `number`: 1 if the store lacks the tables, so that no rank
+     * may get them before RECORDED or PUSHED. */
+    BY_RECOVER_PLANNED,
+    BY_RECOVER_RECORDED, /* the store has them */
+    BY_RECOVER_PUSHED,   /* to all switches that are up, or `error` */
+    BY_RECOVER_TICK,     /* regularly, and every 4 ms unless by_recover_is_quiet */
 };
 
 struct by_recover_event {

@@ -17,10 +17,12 @@ struct by_recover_rank {
 
 struct by_recover_state {
     bool exists, used, failed;
-    bool touched;  /* the next plan must include it: by_recover_touch */
-    bool open;     /* an attempt is under way: next differs from base */
-    bool cut;      /* no path is left: it waits for lost parts to come back */
-    bool planning; /* the current plan includes it */
+    bool touched;    /* the next plan must include it: by_recover_touch */
+    bool open;       /* an attempt is under way: next differs from base */
+    bool cut;        /* no path is left: it waits for lost parts to come back */
+    bool planning;   /* the current plan includes it */
+    bool unrecorded; /* no rank may get the tables of its attempt yet */
+    bool frozen;     /* ranks have got FREEZE since they were last in one generation */
     uint16_t job, rank_count, base, next;
     uint16_t prior, last; /* next before the current plan; the highest ever used, since none is reused */
     uint64_t moved_ns, waits_ns; /* when chunks were last done; when a rank last reported a wait */
@@ -85,7 +87,8 @@ void by_recover_tell(struct by_recover *r, const char *format, ...) __attribute_
 void by_recover_to_rank(struct by_recover *r, enum by_recover_do what, uint32_t j, uint16_t rank, bool image);
 /* Writes a name such as "rank 3 (host3)" to `text`. */
 const char *by_recover_rank_name(const struct by_recover *r, uint32_t j, uint16_t rank, char text[96]);
-/* Sends FREEZE to all present ranks, with the table unless they have it, and GO when allowed. */
+/* Sends FREEZE to all present ranks, with the table unless they have it, and GO when allowed;
+ * nothing while the tables are not recorded. */
 void by_recover_freeze_all(struct by_recover *r, uint32_t j);
 /* Whether any rank is in that state. */
 bool by_recover_any(const struct by_recover_state *job, enum by_recover_presence presence);

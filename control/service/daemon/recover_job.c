@@ -49,6 +49,9 @@ static void freeze(struct by_recover *r, uint32_t j, uint16_t rank)
 
 void by_recover_freeze_all(struct by_recover *r, uint32_t j)
 {
+    if (r->jobs[j].unrecorded)
+        return;
+    r->jobs[j].frozen = true;
     r->jobs[j].said_ns = r->now_ns;
     for (uint16_t k = 0; k < r->jobs[j].rank_count; k++)
         if (r->jobs[j].ranks[k].presence == HERE)
@@ -94,7 +97,7 @@ void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *fo
     va_end(arguments);
     job->failed = true;
     job->error = error;
-    job->touched = job->open = job->cut = job->planning = false;
+    job->touched = job->open = job->cut = job->planning = job->unrecorded = job->frozen = false;
     job->cut_ns = 0;
     job->base = job->next;
     by_recover_tell(r, "job %u: %s", job->job, job->text);
@@ -150,7 +153,7 @@ void by_recover_settle(struct by_recover *r, uint32_t j)
         for (uint16_t k = 0; k < job->rank_count; k++)
             if (job->ranks[k].presence != HERE || job->ranks[k].gen != job->next)
                 return;
-    job->open = false;
+    job->open = job->frozen = false;
     job->waits_ns = 0; /* those reports concerned the old trees */
     job->used = by_recover_any(job, HERE);
     job->base = job->next;
@@ -234,7 +237,9 @@ void by_recover_gone(struct by_recover *r, const struct by_recover_event *event)
         return;
     rank->presence = event->type == BY_RECOVER_RANK_LEFT ? LEFT : GONE;
     rank->gone_ns = r->now_ns;
-    if (rank->presence == LEFT && job->open && (by_recover_any(job, HERE) || by_recover_any(job, GONE)))
+    /* Ranks that have not frozen continue, and may have completed their calls in a standby. */
+    if (rank->presence == LEFT && job->open && (job->frozen || !job->unrecorded) &&
+        (by_recover_any(job, HERE) || by_recover_any(job, GONE)))
         by_recover_fail(r, event->job, BY_EABORTED,
                         "%s: %s has ended, and its data of the others' calls is lost", job->cause,
                         by_recover_rank_name(r, event->job, event->rank, name));

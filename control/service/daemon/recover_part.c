@@ -287,6 +287,7 @@ void by_recover_part(struct by_recover *r, const struct by_recover_event *event)
     case BY_RECOVER_RENEW:
     case BY_RECOVER_NO_PLAN:
     case BY_RECOVER_PLANNED:
+    case BY_RECOVER_RECORDED:
     case BY_RECOVER_PUSHED:
     case BY_RECOVER_TICK:
     default: /* UP */

@@ -178,10 +178,6 @@ static void do_freeze(struct by_daemon *daemon, const struct by_recover_action *
     const struct by_job *job = by_recovery_job(daemon, action->job);
     struct by_change_image image = {0};
 
-    /* Without a record, a controller that restarts would give other tables under this number. A
-     * host that misses its table asks for it. */
-    if (recovery->change != NULL && !recovery->change->recorded)
-        return;
     if (job == NULL || (action->image &&
                         image_from(daemon, job, next_tables(recovery, job),
                                    by_recover_next(daemon->recover, action->job), action->rank, &image) != 0))
@@ -309,8 +305,11 @@ static void on_planned(struct by_daemon *daemon, struct by_change *change)
              (struct by_recover_event){
                  .type = BY_RECOVER_NO_PLAN, .job = i, .error = entry->error, .text = entry->problem.text});
     }
-    give(daemon, (struct by_recover_event){
-                     .type = BY_RECOVER_PLANNED, .error = change->error, .text = change->problem.text});
+    /* Without a record, a controller that takes over would use these numbers for other tables. */
+    give(daemon, (struct by_recover_event){.type = BY_RECOVER_PLANNED,
+                                           .number = !change->recorded,
+                                           .error = change->error,
+                                           .text = change->problem.text});
     if (!recovery->push_wanted)
         forget_change(daemon);
     step(daemon);
@@ -520,6 +519,18 @@ static void catch_up(struct by_daemon *daemon)
         begin(daemon);
 }
 
+/* The worker has recorded a change, of recovery or of another part. */
+static void on_recorded(struct by_daemon *daemon)
+{
+    struct by_recovery *recovery = daemon->recovery;
+
+    if (recovery == NULL || recovery->change == NULL || !recovery->change->recorded)
+        return;
+    for (uint32_t i = 0; i < recovery->place_count; i++)
+        recovery->places[i].planned_ms = daemon->now_ms;
+    give(daemon, (struct by_recover_event){.type = BY_RECOVER_RECORDED});
+}
+
 void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     static const enum by_recover_type types[] = {[BY_EVENT_SWITCH_UP] = BY_RECOVER_SWITCH_UP,
@@ -531,6 +542,8 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
                                                  [BY_EVENT_TICK] = BY_RECOVER_TICK};
     bool is_link = event->kind == BY_EVENT_LINK_DOWN || event->kind == BY_EVENT_LINK_UP;
 
+    if (event->kind == BY_EVENT_RECORDED)
+        on_recorded(daemon);
     /* A job that has ended is forgotten before another one can get its number. */
     if (daemon->recovery != NULL && event->kind == BY_EVENT_PUSHED) {
         catch_up(daemon);

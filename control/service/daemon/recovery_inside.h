@@ -11,7 +11,7 @@ struct by_recovery_place {
     uint32_t rank_count;
     uint64_t since_ms;                /* beginning of its attempt */
     uint64_t waited_ms;               /* for how long ranks had reported waits then */
-    uint64_t planned_ms, pushed_ms;   /* when its last plan was recorded, and on all switches */
+    uint64_t planned_ms, pushed_ms;   /* when hosts could get its last plan, and all switches had it */
     struct by_change_image *image_of; /* by rank: table for ranks that connect late, of the base generation */
 };
 

@@ -78,6 +78,7 @@ void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
     case BY_EVENT_SWITCH_REBOOTED:
     case BY_EVENT_LINK_DOWN:
     case BY_EVENT_LINK_UP:
+    case BY_EVENT_RECORDED:
     case BY_EVENT_PUSHED:
     case BY_EVENT_TICK:
     default:

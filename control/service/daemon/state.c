@@ -453,7 +453,7 @@ int by_state_reserve(struct by_state *state, const struct by_change *change, str
         some |= change->jobs[i].anew && change->jobs[i].job->tables != NULL &&
                 !is_reserved(state, change->jobs[i].job->spec.job, change->jobs[i].gen);
     if (!some)
-        return 0;
+        return state->place->confirm != NULL ? state->place->confirm(state, problem) : 0;
     error = begin_transaction(state, problem);
     if (error != 0)
         return error;

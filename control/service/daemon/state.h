@@ -38,9 +38,13 @@ void by_state_close(struct by_state *state);
 uint64_t by_state_election(const struct by_state *state);
 int by_state_elect(struct by_state *state, uint64_t election_id, struct by_problem *problem);
 
-/* Records the generations of a change's running jobs, before a host gets their tables: a later run
+/*
+ * Records the generations of a change's running jobs, before a host gets their tables: a later run
  * does not use them again. by_state_begin has done so already for some after its own; only beyond
- * these does this write. Returns 0, or BY_EIO. */
+ * these does this write. In etcd it else confirms that this banyand still leads: hosts that stop
+ * for tables that it cannot record would wait for the next leader. Returns 0, or an error: then
+ * hosts may have the tables once by_state_begin has recorded them.
+ */
 int by_state_reserve(struct by_state *state, const struct by_change *change, struct by_problem *problem);
 /* Whether no earlier push is recorded without its end. */
 bool by_state_is_settled(const struct by_state *state);

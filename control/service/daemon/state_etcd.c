@@ -267,6 +267,11 @@ static int open_etcd(struct by_state *state, struct by_problem *problem)
     return error == 0 ? 0 : by_problem_say(problem, error, "--store: %.430s", why.text);
 }
 
+static int confirm_etcd(struct by_state *state, struct by_problem *problem)
+{
+    return by_lead_confirm(state->lead, problem);
+}
+
 static void close_etcd(struct by_state *state)
 {
     (void)state;
@@ -282,6 +287,7 @@ int by_state_open_etcd(struct by_lead *lead, const char *store, const struct by_
                                                 .another = "another /NAME after the addresses",
                                                 .open = open_etcd,
                                                 .keep = keep_etcd,
+                                                .confirm = confirm_etcd,
                                                 .close = close_etcd};
 
     return by_state_start(&place, store, lead, topology, options, state, problem);

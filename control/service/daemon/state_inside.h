@@ -10,7 +10,8 @@
  * Where the database is kept. `open` opens state->db with what was kept last, which may be nothing.
  * `keep` makes the changes of the open transaction durable; when it fails, they are rolled back,
  * although a place that others share may have kept them: the next transaction replaces them.
- * Both return 0 or an error with `problem`.
+ * `confirm`, of places that others share (else NULL): whether `keep` may be expected to succeed.
+ * All return 0 or an error with `problem`.
  */
 struct by_state_place {
     const char *option;  /* that names it, for texts; */
@@ -19,6 +20,7 @@ struct by_state_place {
     const char *another; /* what to give for another state */
     int (*open)(struct by_state *state, struct by_problem *problem);
     int (*keep)(struct by_state *state, struct by_problem *problem);
+    int (*confirm)(struct by_state *state, struct by_problem *problem);
     void (*close)(struct by_state *state);
 };
 

@@ -282,6 +282,13 @@ int by_state_reserve(struct by_state *state, const struct by_change *change, str
     return result(steps.reserve_error, "no store", problem);
 }
 
+void by_event_put(struct by_event_queue *queue, const struct by_daemon_event *event)
+{
+    assert_ptr_equal(queue, &steps);
+    assert_int_equal(event->kind, BY_EVENT_RECORDED);
+    record("tell recorded\n");
+}
+
 bool by_state_is_settled(const struct by_state *state)
 {
     (void)state;
@@ -396,6 +403,7 @@ void steps_open(void)
     record_clear();
     daemon->topology = bench_topology("h0 x0* x1* x2*", "h0-x0 x0-x1 x1-x2");
     daemon->work = (struct by_daemon_work *)&steps;
+    daemon->events = (struct by_event_queue *)&steps;
     daemon->state = (struct by_state *)&steps;
     daemon->recover = (struct by_recover *)&steps;
     daemon->options.plan_limit_s = 3;

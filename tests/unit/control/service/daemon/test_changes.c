@@ -337,6 +337,31 @@ static void a_push_after_one_that_is_open_is_recorded_first(void **state)
     steps_close(change);
 }
 
+/* Hosts freeze then, while switches still validate. */
+static void a_record_for_which_hosts_wait_is_reported_at_once(void **state)
+{
+    struct by_change *change;
+
+    (void)state;
+    steps_open();
+    steps.reserve_error = BY_EIO;
+    change = steps_plan(true);
+    steps.begin_error = BY_EIO;
+    steps_push(change);
+    record_expect("push with a record to x0 x1 x2\nbegin\npushed EIO\ntell EIO\n");
+    assert_false(change->recorded);
+    steps.begin_error = 0;
+    steps.push_error = BY_EIO;
+    steps_push(change);
+    record_expect("push with a record to x0 x1 x2\nbegin\ntell recorded\nsettle x0 x1 x2\n"
+                  "pushed EIO\ntell EIO\nfinish settled\n");
+    assert_true(change->recorded);
+    steps.push_error = 0;
+    steps_push(change);
+    record_expect("push with a record to x0 x1 x2\nbegin\npushed\ntell pushed\nfinish done settled\n");
+    steps_close(change);
+}
+
 static void a_push_that_fails_is_settled(void **state)
 {
     static const struct {
@@ -591,6 +616,7 @@ int main(void)
         cmocka_unit_test(switches_that_are_up_and_have_another_table_get_theirs),
         cmocka_unit_test(a_push_without_switches_is_recorded_alone),
         cmocka_unit_test(a_push_after_one_that_is_open_is_recorded_first),
+        cmocka_unit_test(a_record_for_which_hosts_wait_is_reported_at_once),
         cmocka_unit_test(a_push_that_fails_is_settled),
         cmocka_unit_test(a_push_that_is_not_recorded_leaves_no_record),
         cmocka_unit_test(a_repair_is_recorded_after_its_push),

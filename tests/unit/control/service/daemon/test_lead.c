@@ -142,8 +142,19 @@ int by_etcd_ask(struct by_etcd *etcd, const char *path, json_t *request, uint32_
 {
     int error = 0;
 
-    assert_int_equal(timeout_ms, BY_ETCD_ASK_MS);
     *reply = NULL;
+    if (strcmp(path, "/v3/kv/range") == 0) {
+        json_t *entry = NULL;
+
+        assert_int_equal(timeout_ms, 30);
+        assert_string_equal(json_string_value(json_object_get(request, "key")), "leader");
+        assert_null(json_object_get(request, "serializable")); /* of a majority */
+        error = by_etcd_get(etcd, "leader", &entry, problem);
+        *reply = error != 0 ? NULL : entry != NULL ? json_pack("{s:[o]}", "kvs", entry) : json_object();
+        json_decref(request);
+        return error;
+    }
+    assert_int_equal(timeout_ms, BY_ETCD_ASK_MS);
     if (strcmp(path, "/v3/lease/grant") == 0) {
         record("grant %s s\n", json_string_value(json_object_get(request, "TTL")));
         error = result(rig.grant_error, "no lease", problem);
@@ -300,6 +311,26 @@ static void without_a_leader_this_process_becomes_it(void **state)
     assert_string_equal(json_string_value(json_object_get(guard, "create_revision")), "99");
     json_decref(guard);
     assert_false(is_lost());
+    close_rig("join\nrevoke 41\n");
+}
+
+static void a_leader_confirms_that_it_leads(void **state)
+{
+    struct by_problem problem;
+
+    (void)state;
+    open_rig();
+    assert_int_equal(await(&problem), 0);
+    assert_int_equal(by_lead_confirm(rig.lead, &problem), 0);
+    rig.get_error = BY_EIO;
+    assert_int_equal(by_lead_confirm(rig.lead, &problem), BY_EIO);
+    rig.get_error = 0;
+    rig.revision = 100;
+    assert_int_equal(by_lead_confirm(rig.lead, &problem), BY_EPERM);
+    rig.leader[0] = 0;
+    assert_int_equal(by_lead_confirm(rig.lead, &problem), BY_EPERM);
+    assert_string_equal(problem.text, "this banyand leads no longer");
+    assert_false(is_lost()); /* a write would find that out */
     close_rig("join\nrevoke 41\n");
 }
 
@@ -556,6 +587,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_leader_this_process_becomes_it),
+        cmocka_unit_test(a_leader_confirms_that_it_leads),
         cmocka_unit_test(another_leader_is_told_once_and_followed_when_it_ends),
         cmocka_unit_test(a_leader_without_a_name_is_another_one),
         cmocka_unit_test(a_signal_ends_the_wait),

@@ -175,6 +175,76 @@ static void the_end_of_a_job_is_told_to_its_ranks_once(void **state)
     acts_close();
 }
 
+/* Until the store has the tables, ranks may move to a standby by themselves. */
+static void ranks_freeze_when_their_tables_are_recorded(void **state)
+{
+    (void)state;
+    acts_start();
+    assert_int_equal(by_recover_reserve(acts.recover, 0, 2), 5); /* for standbys */
+    acts_part(BY_RECOVER_SWITCH_GONE, 0);
+    acts.done[0] = 0;
+    acts_give((struct by_recover_event){.type = BY_RECOVER_PLANNED, .number = 1});
+    acts_expect("push\n");
+    acts_later(4);
+    acts_rank(BY_RECOVER_RANK_CAME, 0, 1, 4, 11); /* after its connection ended */
+    acts_expect("welcome 0.1\n");
+    acts_work(BY_RECOVER_PUSHED, BY_EIO, "no answer of etcd");
+    acts_later(20);
+    assert_null(strstr(acts.done, "freeze"));
+    acts_ranks(BY_RECOVER_RANK_CARRIED, 5); /* they have moved */
+    assert_false(by_recover_move(acts.recover, 0, 5));
+    acts.done[0] = 0;
+    acts_work(BY_RECOVER_RECORDED, 0, NULL); /* of another change */
+    acts_expect("");
+    acts_later(200);
+    acts_expect("push\n");
+    acts_work(BY_RECOVER_RECORDED, 0, NULL);
+    acts_expect("freeze 0.0 with table\nfreeze 0.1 with table\nfreeze 0.2 with table\n");
+    acts_work(BY_RECOVER_RECORDED, 0, NULL);
+    acts_expect("");
+    acts_later(4);
+    acts_expect("freeze 0.0\nfreeze 0.1\nfreeze 0.2\n");
+    acts_work(BY_RECOVER_PUSHED, 0, NULL);
+    acts_expect("go 0.0\ngo 0.1\ngo 0.2\n");
+    acts_generations(4, 7);
+    acts_ranks(BY_RECOVER_RANK_CARRIED, 7);
+    acts_expect("settled 0\n");
+    acts_close();
+    /* A rank whose calls have ended does not end those of others, which have not frozen. */
+    acts_start();
+    acts_part(BY_RECOVER_SWITCH_GONE, 0);
+    acts.done[0] = 0;
+    acts_give((struct by_recover_event){.type = BY_RECOVER_PLANNED, .number = 1});
+    acts_rank(BY_RECOVER_RANK_LEFT, 0, 1, 4, 11);
+    acts_expect("push\n");
+    acts_work(BY_RECOVER_RECORDED, 0, NULL);
+    acts_expect("freeze 0.0 with table\nfreeze 0.2 with table\n");
+    acts_rank(BY_RECOVER_RANK_LEFT, 0, 2, 4, 12);
+    assert_non_null(strstr(acts.done, "fail 0.0"));
+    acts_close();
+    /* In a second attempt they are still frozen for the first. */
+    acts_start();
+    acts_part(BY_RECOVER_SWITCH_GONE, 0);
+    acts_work(BY_RECOVER_PLANNED, 0, NULL);
+    acts_part(BY_RECOVER_LINK_DOWN, 0);
+    acts_work(BY_RECOVER_PUSHED, 0, NULL);
+    acts.done[0] = 0;
+    acts_give((struct by_recover_event){.type = BY_RECOVER_PLANNED, .number = 1});
+    acts_expect("push\n");
+    acts_rank(BY_RECOVER_RANK_LEFT, 0, 1, 4, 11);
+    assert_non_null(strstr(acts.done, "fail 0.0"));
+    acts_close();
+    /* The push may end before its record is heard of. */
+    acts_start();
+    acts_part(BY_RECOVER_SWITCH_GONE, 0);
+    acts.done[0] = 0;
+    acts_give((struct by_recover_event){.type = BY_RECOVER_PLANNED, .number = 1});
+    acts_work(BY_RECOVER_PUSHED, 0, NULL);
+    acts_expect("push\nfreeze 0.0 with table\nfreeze 0.1 with table\nfreeze 0.2 with table\n"
+                "go 0.0\ngo 0.1\ngo 0.2\n");
+    acts_close();
+}
+
 static void work_that_fails_says_why(void **state)
 {
     (void)state;
@@ -310,6 +380,7 @@ static void a_path_that_a_trial_gave_for_as_long_as_a_wait_was_a_path(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_freeze_when_their_tables_are_recorded),
         cmocka_unit_test(a_process_that_restarts_ends_the_calls_of_all),
         cmocka_unit_test(a_new_run_waits_for_a_generation_that_is_on_the_switches),
         cmocka_unit_test(a_rank_of_another_generation_is_taken_along),

@@ -167,6 +167,7 @@ static void a_tick_goes_through_all_parts_with_recovery_before_requests(void **s
     (void)state;
     gives((struct by_daemon_event){.kind = BY_EVENT_TICK},
           "http, history, renew, recovery, members, groups, notice, jobs, ahead, standbys");
+    gives((struct by_daemon_event){.kind = BY_EVENT_RECORDED}, "recovery");
     gives((struct by_daemon_event){.kind = BY_EVENT_PUSHED}, "recovery, jobs");
     for (unsigned i = 0; i < 7; i++) {
         static const enum by_daemon_event_kind kinds[] = {

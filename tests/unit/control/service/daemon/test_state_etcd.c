@@ -41,7 +41,7 @@ static struct {
     unsigned blob_count, transactions;
     int64_t revision;
     unsigned unanswered, ignored; /* the next transactions: have no answer; have no effect either */
-    int get_error;
+    int get_error, confirm_error;
     unsigned parts_read;
 } rig;
 
@@ -64,6 +64,12 @@ json_t *by_lead_guard(const struct by_lead *lead)
     assert_ptr_equal(lead, &rig);
     return json_pack("{s:s,s:s,s:s,s:I}", "key", "leader", "target", "CREATE", "result", "EQUAL",
                      "create_revision", (json_int_t)rig.term);
+}
+
+int by_lead_confirm(struct by_lead *lead, struct by_problem *problem)
+{
+    assert_ptr_equal(lead, &rig);
+    return rig.confirm_error == 0 ? 0 : by_problem_say(problem, rig.confirm_error, "etcd does not answer");
 }
 
 void by_lead_lose(struct by_lead *lead, const char *why)
@@ -345,6 +351,20 @@ static void a_large_state_has_several_parts(void **state)
     free(image.bytes);
 }
 
+/* Hosts that have stopped for tables would wait for the next leader, which does not have them. */
+static void hosts_get_tables_in_advance_only_from_a_leader_that_reaches_etcd(void **state)
+{
+    struct by_change change = {.topology = rig.topology};
+    struct by_problem problem = {0};
+    unsigned before = rig.transactions;
+
+    (void)state;
+    assert_int_equal(by_state_reserve(rig.store, &change, &problem), 0);
+    rig.confirm_error = BY_EIO;
+    assert_int_equal(by_state_reserve(rig.store, &change, &problem), BY_EIO);
+    assert_int_equal(rig.transactions, before);
+}
+
 static void a_write_without_an_answer_is_looked_for(void **state)
 {
     unsigned before;
@@ -450,6 +470,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_written_comes_back_and_old_parts_are_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_large_state_has_several_parts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hosts_get_tables_in_advance_only_from_a_leader_that_reaches_etcd,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_write_without_an_answer_is_looked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_writes_without_effect_are_an_error_and_change_nothing, set_up,
                                         tear_down),
