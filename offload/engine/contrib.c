@@ -13,11 +13,9 @@
 /* Returns 1 when the value holds as many leaves as the child has. Otherwise the sum would be wrong,
  * and this node would appear to have caused the damage. The child that sent a wrong value remains
  * the missing one. */
-static int has_its_leaves(const struct by_step *step, const struct by_packet *packet)
+static int has_leaves_of(const struct by_header *header, const struct by_neighbour *child)
 {
-    const struct by_neighbour *child = &step->table->child[packet->entry->first_child + packet->child];
-
-    return (uint16_t)(packet->header.nleaf - child->nleaf_least) <= child->nleaf_span;
+    return (uint16_t)(header->nleaf - child->nleaf_least) <= child->nleaf_span;
 }
 
 /* Returns the kernels for the packet's types, or NULL when this node lacks the kernels or the slots
@@ -164,7 +162,7 @@ static int enter(struct by_step *step, const struct by_packet *packet, const str
 
     if (!by_packet_is_from_child(step, packet))
         return 0;
-    if (!has_its_leaves(step, packet)) {
+    if (!has_leaves_of(header, &step->table->child[packet->entry->first_child + packet->child])) {
         step->engine->counters.drop_leaves++;
         return 0;
     }
@@ -188,24 +186,25 @@ static int enter(struct by_step *step, const struct by_packet *packet, const str
 
 /*
  * Returns how many packets, from the first on, the bank accepts one after another: the first has
- * been accepted; each further one is a contribution of another child to the same chunk, in which
- * enter() would find no fault.
+ * been accepted; each further one has a like header and is of another child, and enter() would
+ * find no fault in it.
  */
 static uint32_t count_run(const struct by_step *step, const struct by_packet *packet, uint32_t count,
                           const struct by_reducer *reducer)
 {
     const struct by_bank *bank = &step->engine->bank[packet->bank];
     const struct by_neighbour *child = &step->table->child[packet->entry->first_child];
+    uint32_t children = packet->entry->child_count, run = 1;
     uint64_t have = bank->have | by_child_bit(packet->child);
-    uint32_t bytes = (uint32_t)bank->count * reducer->element_bytes, run = 1;
+    uint32_t bytes = (uint32_t)bank->count * reducer->element_bytes;
 
     for (; run < count; run++) {
         const struct by_packet *next = &packet[run];
         const struct by_header *header = &next->header;
+        const struct by_neighbour *from = &child[next->child];
 
-        if (next->entry != packet->entry || header->seq != bank->seq || header->type != BY_TYPE_CONTRIB ||
-            next->child >= next->entry->child_count || next->address != child[next->child].address ||
-            (have & by_child_bit(next->child)) || !has_its_leaves(step, next) || !agrees(bank, header) ||
+        if (!next->follows || next->child >= children || next->address != from->address ||
+            (have & by_child_bit(next->child)) || !has_leaves_of(header, from) ||
             (!(header->flags & BY_FLAG_NODATA) && next->bytes != bytes))
             break;
         have |= by_child_bit(next->child);
@@ -247,45 +246,78 @@ static int gather(struct by_step *step, const struct by_packet *packet, uint32_t
     return 1;
 }
 
-/* Adds the packet's payload, unless it is of the children `summed`, and enters it in its child's
- * stream. Returns 0 when the bank's memory has changed; then the chunk is poisoned. */
-static int take_one(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer,
-                    uint64_t summed)
+/* Adds the packet's payload in the order of arrival. */
+static enum by_added add_alone(struct by_step *step, const struct by_packet *packet,
+                               const struct by_reducer *reducer)
 {
-    struct by_engine_counters *counters = &step->engine->counters;
+    enum by_added added =
+        packet->pairs > 1 ? by_pairs_keep(step, packet, reducer) : add(step, packet, reducer);
+
+    if (added == BY_ADDED_NOT)
+        step->engine->counters.drop_psum++;
+    return added;
+}
+
+/* Notes a contribution, whose payload has been added, in its bank and in its child's stream. `from`
+ * is its child, in the active table. */
+static inline void note(struct by_step *step, const struct by_packet *packet, struct by_bank *bank,
+                        struct by_neighbour *from)
+{
     const struct by_header *header = &packet->header;
-    struct by_bank *bank = &step->engine->bank[packet->bank];
-    struct by_bank *set = by_set_of(step->engine, packet->entry, packet->bank, packet->child);
+    uint64_t bit = by_child_bit(packet->child);
+    uint32_t flags = header->flags;
+    struct by_bank *set = bank;
 
-    if (header->flags & BY_FLAG_NODATA) {
-        counters->contrib_nodata++;
-    } else if (!(summed & by_child_bit(packet->child))) {
-        enum by_added added =
-            packet->pairs > 1 ? by_pairs_keep(step, packet, reducer) : add(step, packet, reducer);
-
-        if (added == BY_ADDED_TO_DAMAGE) {
-            by_memory_alarm(step, packet);
-            return 0;
-        }
-        if (added == BY_ADDED_NOT) {
-            counters->drop_psum++;
-            return 1;
-        }
-    }
-    counters->contrib++;
-    set->have |= by_child_bit(packet->child);
-    if (!(header->flags & BY_FLAG_ACKONLY))
-        set->want |= by_child_bit(packet->child);
-    if (set != bank)
+    if (__builtin_expect(packet->child >= BY_CHILDREN_MAX, 0))
+        set = by_set_of(step->engine, packet->entry, packet->bank, packet->child);
+    set->have |= bit;
+    set->want |= flags & BY_FLAG_ACKONLY ? 0 : bit;
+    if (__builtin_expect(set != bank, 0))
         by_bank_seal(set);
     bank->nleaf = (uint16_t)(bank->nleaf + header->nleaf);
     bank->witness += header->witness;
-    if (header->flags & BY_FLAG_CE)
-        bank->flags |= BY_BANK_CE;
-    if (header->flags & BY_FLAG_RETX)
-        bank->flags |= BY_BANK_RESENT;
-    by_stream_enter(step, packet);
-    return 1;
+    if (__builtin_expect(flags & (BY_FLAG_CE | BY_FLAG_RETX), 0)) {
+        if (flags & BY_FLAG_CE)
+            bank->flags |= BY_BANK_CE;
+        if (flags & BY_FLAG_RETX)
+            bank->flags |= BY_BANK_RESENT;
+    }
+    if (!by_stream_follow(&from->stream, header->seq))
+        by_stream_enter(step, packet);
+}
+
+/* Adds the payloads of a run, unless they are of the children `summed`, and notes its packets.
+ * Returns 0 when the bank's memory has changed: packet *run - 1 has poisoned the chunk. */
+static int take_run(struct by_step *step, const struct by_packet *packet, uint32_t *run,
+                    const struct by_reducer *reducer, uint64_t summed)
+{
+    struct by_engine *engine = step->engine;
+    struct by_bank *bank = &engine->bank[packet->bank];
+    struct by_neighbour *child = &engine->active->child[packet->entry->first_child];
+    uint32_t added = 0, empty = 0;
+    int sound = 1;
+
+    for (uint32_t i = 0; i < *run; i++, packet++) {
+        if (packet->header.flags & BY_FLAG_NODATA) {
+            empty++;
+        } else if (!(summed & by_child_bit(packet->child))) {
+            enum by_added how = add_alone(step, packet, reducer);
+
+            if (how == BY_ADDED_NOT)
+                continue;
+            if (how == BY_ADDED_TO_DAMAGE) {
+                by_memory_alarm(step, packet);
+                *run = i + 1;
+                sound = 0;
+                break;
+            }
+        }
+        added++;
+        note(step, packet, bank, &child[packet->child]);
+    }
+    engine->counters.contrib += added;
+    engine->counters.contrib_nodata += empty;
+    return sound;
 }
 
 /* Sums what one pass can of a run of *run packets, and may shorten it in mode DET. *summed receives
@@ -319,9 +351,8 @@ uint32_t by_contrib_take(struct by_step *step, const struct by_packet *packet, u
     }
     if (added == BY_ADDED_NOT)
         step->engine->counters.drop_psum++;
-    for (uint32_t i = 0; i < run && added == BY_ADDED; i++)
-        if (!take_one(step, &packet[i], reducer, summed))
-            return i + 1;
+    else if (!take_run(step, packet, &run, reducer, summed))
+        return run;
     if (bank->have == packet->entry->all &&
         (packet->entry->sets == 0 || by_sets_complete(step->engine, packet->entry, packet->bank)))
         complete(step, &packet[run - 1], reducer);

@@ -15,9 +15,11 @@
 /* Packets decoded ahead (count): enough to hide a miss of the last-level cache behind the work on
  * the others, and as many as one pass sums. A build for size must have a small stack. */
 #ifdef __OPTIMIZE_SIZE__
-#define BATCH 5u
+#define BATCH 4u
+#define APART __attribute__((noinline)) /* larger in the function that calls it */
 #else
 #define BATCH BY_GATHER_MAX
+#define APART inline
 #endif
 /* Cache lines of a bank's payload to prefetch (count); the processor's own prefetcher does the
  * rest. */
@@ -284,45 +286,83 @@ static const struct by_entry *find_child(const struct by_table *table, const str
     return lead;
 }
 
+static inline uint32_t key_of(const struct by_header *header)
+{
+    return (uint32_t)header->job << 16 | header->tree;
+}
+
+/* Finds the entry of a packet whose header is not like the one before it. Returns 0 when there is
+ * none, it has another generation, or the chunk is another worker's. */
+static inline int find_entry(struct by_step *step, const struct by_header *header)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    uint32_t key = key_of(header);
+
+    if (!step->entry || step->entry->key != key) {
+        const struct by_entry *entry = by_entry_find(step->table, key);
+
+        if (!entry) {
+            counters->drop_entry++;
+            return 0;
+        }
+        step->entry = entry;
+    }
+    if (step->entry->gen != header->gen) {
+        counters->drop_gen++;
+        return 0;
+    }
+    if (__builtin_expect(!by_chunk_is_mine(step->entry, header->seq), 0)) {
+        counters->elsewhere++;
+        return 0;
+    }
+    return 1;
+}
+
+/* Finds the bank of such a packet, and prefetches it if the packet before had another one. */
+static inline void find_bank(struct by_step *step, const struct by_entry *entry,
+                             const struct by_header *header)
+{
+    const struct by_engine *engine = step->engine;
+    uint32_t bank = by_bank_index(entry, header->seq);
+    const uint8_t *payload;
+
+    step->pairs = (uint16_t)by_pair_count(entry, header->mode, header->op, header->dtype);
+    if (bank == step->bank)
+        return;
+    step->bank = bank;
+    __builtin_prefetch(&engine->bank[bank], 1);
+    payload = by_bank_partial(engine, bank);
+    for (unsigned i = 0; i < AHEAD; i++)
+        __builtin_prefetch(payload + i * BY_LINE, 1);
+}
+
 /*
  * First pass: header, entry, bank. `whole`: bytes of the datagram if this is its first packet, else
  * 0. Returns 1 when the whole datagram is finished: it was for others, or it is held.
  */
-static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t whole,
-                    struct by_packet *packet)
+static APART int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t whole,
+                          struct by_packet *packet)
 {
     struct by_engine *engine = step->engine;
     const struct by_entry *entry;
-    const uint8_t *payload;
-    uint32_t key;
-    int32_t bytes = by_header_decode(rx->data, rx->bytes, &packet->header, &packet->payload);
+    union by_header_words words;
+    uint8_t has_like = step->has_like;
+    int32_t bytes;
 
     packet->entry = NULL;
+    step->has_like = 0;
+    bytes = by_header_read(rx->data, rx->bytes, &packet->header, &words);
     if (__builtin_expect(bytes < 0, 0)) {
         count_malformed(&engine->counters, bytes);
         return 0;
     }
-    if (rx->payload)
-        packet->payload = rx->payload;
-    key = (uint32_t)packet->header.job << 16 | packet->header.tree;
-    if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key, whole))
+    packet->payload = rx->payload ? rx->payload : rx->data + BY_WIRE_HEADER_BYTES;
+    if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key_of(&packet->header), whole))
         return 1;
+    packet->follows = has_like && by_header_is_like(&words, &step->like);
+    if (!packet->follows && !find_entry(step, &packet->header))
+        return 0;
     entry = step->entry;
-    if (!entry || entry->key != key)
-        entry = by_entry_find(step->table, key);
-    if (!entry) {
-        engine->counters.drop_entry++;
-        return 0;
-    }
-    step->entry = entry;
-    if (entry->gen != packet->header.gen) {
-        engine->counters.drop_gen++;
-        return 0;
-    }
-    if (__builtin_expect(!by_chunk_is_mine(entry, packet->header.seq), 0)) {
-        engine->counters.elsewhere++;
-        return 0;
-    }
     packet->address = by_address(rx->port, rx->src_ip);
     packet->child = packet->header.child;
     if (__builtin_expect(entry->joined | entry->sets, 0))
@@ -339,27 +379,25 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
         packet->entry = NULL;
         return 1;
     }
-    packet->bank = by_bank_index(entry, packet->header.seq);
     if (rx->ecn == ECN_MARKED || (__builtin_expect(rx->held, 0) && by_meter_marks(step, rx->port)))
         packet->header.flags |= BY_FLAG_CE;
-    packet->pairs = by_pair_count(entry, packet->header.mode, packet->header.op, packet->header.dtype);
     packet->direct = rx->direct && packet->header.type == BY_TYPE_CONTRIB && !entry->cover;
     packet->apart = rx->payload != NULL;
-    if (packet->bank == step->bank)
-        return 0;
-    step->bank = packet->bank;
-    __builtin_prefetch(&engine->bank[packet->bank], 1);
-    payload = by_bank_partial(engine, packet->bank);
-    for (unsigned i = 0; i < AHEAD; i++)
-        __builtin_prefetch(payload + i * BY_LINE, 1);
+    if (!packet->follows)
+        find_bank(step, entry, &packet->header);
+    packet->bank = step->bank;
+    packet->pairs = step->pairs;
+    step->has_like = 1;
+    step->like = words;
     return 0;
 }
 
 /* Prefetches the payload, which is in the shell's receive buffers. */
 static void ask_for_payload(const struct by_packet *packet)
 {
-    for (unsigned at = 0; at < packet->bytes; at += BY_LINE)
-        __builtin_prefetch(packet->payload + at, 0);
+    for (unsigned at = 0; at < packet->bytes; at += 4 * BY_LINE)
+        for (unsigned line = 0; line < 4; line++)
+            __builtin_prefetch(packet->payload + at + line * BY_LINE, 0);
 }
 
 /* Second pass: the state machine. Returns how many of the `count` packets are handled. */
@@ -396,34 +434,45 @@ static uint32_t handle(struct by_step *step, const struct by_packet *packet, uin
 }
 
 /* Classifies the next packet of rx[*done], and advances within it or past it. */
-static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *done,
-                        struct by_packet *packet)
+static inline void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *done,
+                               struct by_packet *packet)
 {
     struct by_engine *engine = step->engine;
-    const struct by_rx *whole = &rx[*done];
+    const struct by_rx *taken = &rx[*done];
     uint32_t at =
-        engine->datagram == whole->data && engine->datagram_at < whole->bytes ? engine->datagram_at : 0;
-    uint16_t left = (uint16_t)(whole->bytes - at);
+        engine->datagram == taken->data && engine->datagram_at < taken->bytes ? engine->datagram_at : 0;
+    uint16_t left = (uint16_t)(taken->bytes - at);
     /* A payload that is stored separately means a single packet. */
-    uint16_t bytes = whole->payload ? whole->bytes : by_datagram_first(whole->data + at, left);
+    uint16_t bytes = taken->payload ? left : by_datagram_first(taken->data + at, left);
+    uint32_t whole = at == 0 ? taken->bytes : 0, index = *done;
     struct by_rx part;
 
-    engine->counters.rx++;
-    if (bytes == whole->bytes) {
-        classify(step, whole, *done, whole->bytes, packet);
-        *done += 1;
-        return;
-    }
-    part = *whole;
-    part.data += at;
-    part.bytes = bytes;
-    engine->datagram = NULL;
-    if (classify(step, &part, *done, at == 0 ? whole->bytes : 0, packet) || bytes == left) {
-        *done += 1;
-    } else {
-        engine->datagram = whole->data;
+    *done += bytes == left;
+    if (__builtin_expect(bytes != taken->bytes, 0)) {
+        part = *taken;
+        part.data += at;
+        part.bytes = bytes;
+        engine->datagram = bytes == left ? NULL : taken->data;
         engine->datagram_at = at + bytes;
+        taken = &part;
     }
+    if (classify(step, taken, index, whole, packet) && bytes != left) {
+        *done += 1;
+        engine->datagram = NULL;
+    }
+}
+
+/* Classifies up to `most` packets of rx[*done] to rx[rx_count - 1]; returns how many. */
+static __attribute__((noinline)) uint32_t classify_some(struct by_step *step, const struct by_rx *rx,
+                                                        uint32_t rx_count, uint32_t *done,
+                                                        struct by_packet *packet, uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (; count < most && *done < rx_count; count++, packet++)
+        next_packet(step, rx, done, packet);
+    step->engine->counters.rx += count;
+    return count;
 }
 
 uint32_t by_engine_tx_least(const struct by_engine *engine)
@@ -484,8 +533,8 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
 
         if (most > BATCH)
             most = BATCH;
-        while (count < most && done < rx_count)
-            next_packet(&step, rx, &done, &packet[count++]);
+        if (count < most)
+            count += classify_some(&step, rx, rx_count, &done, packet + count, most - count);
         if (count == 0)
             break;
         count = handle_all(&step, packet, count, done < rx_count && most == BATCH);

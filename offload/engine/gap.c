@@ -146,11 +146,8 @@ static __attribute__((noinline)) void enter(struct by_step *step, const struct b
 void by_stream_enter(struct by_step *step, const struct by_packet *packet)
 {
     struct by_hop_stream *stream = stream_of(step, packet);
-    uint32_t seq = packet->header.seq;
 
-    if (__builtin_expect(stream->next == seq && stream->hole == seq, 1))
-        stream->next = stream->hole = seq + 1;
-    else
+    if (!by_stream_follow(stream, packet->header.seq))
         enter(step, packet, stream);
 }
 

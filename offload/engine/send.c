@@ -1,5 +1,5 @@
 /*
- * Turns banks into packets. A header is encoded once for all children and patched for each.
+ * Turns banks into packets. A header is encoded once for all children and copied for each.
  * Payloads are referenced, and every packet that points into a bank is counted in the bank's refs.
  * Runs in the engine's thread.
  */
@@ -11,15 +11,9 @@
  * BY_FLAG_CE. */
 #define ECN_CAPABLE 2u
 
-/* A header as words, so that a copy is five moves. */
-struct header_words {
-    uint64_t word[BY_WIRE_HEADER_BYTES / 8];
-} __attribute__((may_alias, packed));
-
-static struct by_tx *next_tx(struct by_step *step, const struct by_neighbour *to)
+/* Addresses a packet of this node to a neighbour. */
+static inline void address(struct by_tx *tx, const struct by_neighbour *to)
 {
-    struct by_tx *tx = &step->tx[step->tx_count++];
-
     tx->kind = BY_TX_SEND;
     tx->ecn = ECN_CAPABLE;
     tx->direct = 0;
@@ -27,13 +21,20 @@ static struct by_tx *next_tx(struct by_step *step, const struct by_neighbour *to
     tx->udp_port = to->udp_port;
     tx->rx_index = 0;
     tx->dst_ip = (uint32_t)to->address;
+}
+
+static struct by_tx *next_tx(struct by_step *step, const struct by_neighbour *to)
+{
+    struct by_tx *tx = &step->tx[step->tx_count++];
+
+    address(tx, to);
     return tx;
 }
 
 /* Points `tx` to `bytes` at `payload` in the bank, and takes a reference to the bank if there is a
  * payload. */
-static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const uint8_t *payload,
-                  uint16_t bytes)
+static __attribute__((noinline)) void refer(struct by_step *step, struct by_tx *tx, uint32_t bank,
+                                            const uint8_t *payload, uint16_t bytes)
 {
     tx->payload_bytes = bytes;
     if (bytes == 0) {
@@ -133,16 +134,19 @@ void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t
 static void send_results(struct by_step *step, const struct by_entry *entry, uint32_t index, uint32_t first,
                          uint32_t end)
 {
-    const struct by_bank *bank = &step->engine->bank[index];
+    struct by_bank *bank = &step->engine->bank[index];
     const struct by_neighbour *child = &step->table->child[entry->first_child];
     const struct by_hop_keys *keys = &step->table->keys[entry->first_child];
     const uint8_t *payload = by_bank_result(step->engine, entry, index);
     const struct by_bank *set = by_set_of(step->engine, entry, index, first);
     uint64_t want = (bank->flags & BY_BANK_DATA ? set->want : 0) >> first % BY_CHILDREN_MAX;
     uint16_t bytes = by_bank_bytes(bank);
-    uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
+    uint8_t like[BY_WIRE_HEADER_BYTES];
     int alike = step->engine->config.alike && !entry->cover; /* a keyed tag is valid for one child only */
     uint64_t digest = want ? digest_of(entry, BY_TYPE_RESULT, payload, bytes) : 0;
+    uint32_t ref = by_bank_buffer(step->engine, index), refs = 0;
+    struct by_tx *tx = &step->tx[step->tx_count];
+    uint64_t head, psum_optag, optag; /* words of the headers, the last one of those without data */
     struct by_header header;
     unsigned number;
 
@@ -150,23 +154,33 @@ static void send_results(struct by_step *step, const struct by_entry *entry, uin
     header.type = BY_TYPE_RESULT;
     by_child_address(entry, first, &header);
     number = header.child;
-    if (want != 0)
-        by_header_encode(&header, with);
-    if (want != by_set_all(entry, first / BY_CHILDREN_MAX) >> first % BY_CHILDREN_MAX) {
-        header.psum = 0;
-        by_header_encode(&header, without);
-    }
-    for (uint32_t i = first; i < end; i++, want >>= 1) {
-        struct by_tx *tx = next_tx(step, &child[i]);
+    header.child = 0;
+    by_header_encode(&header, like);
+    head = by_get64(like + BY_HEADER_AT_HEAD);
+    psum_optag = *(const by_header_word *)(like + BY_HEADER_AT_PSUM);
+    optag = psum_optag >> 32 << 32;
+    step->tx_count += end - first;
+    for (uint32_t i = first; i < end; i++, want >>= 1, tx++) {
         int data = want & 1;
+        uint32_t own; /* flag and child */
 
-        *(struct header_words *)tx->header = *(const struct header_words *)(data ? with : without);
-        by_header_patch(tx->header, header.flags | (data ? 0 : BY_FLAG_NODATA),
-                        data && alike ? BY_WIRE_CHILD_ALL : (uint8_t)number);
-        refer(step, tx, index, payload, data ? bytes : 0);
-        seal(tx, entry, &keys[i], data ? digest : 0);
+        address(tx, &child[i]);
+        tx->payload_bytes = data ? bytes : 0;
+        if (tx->payload_bytes > 0) {
+            tx->ref = ref;
+            tx->payload = payload;
+            refs++;
+        } else {
+            tx->ref = BY_REF_NONE;
+            tx->payload = NULL;
+        }
+        own = data ? (alike ? BY_WIRE_CHILD_ALL : number) : BY_FLAG_NODATA << 8 | number;
+        by_header_copy(like, head | (uint64_t)own << 32, data ? psum_optag : optag, tx->header);
+        if (entry->cover)
+            seal(tx, entry, &keys[i], data ? digest : 0);
         number = (number + 1) % BY_CHILDREN_MAX;
     }
+    bank->refs += refs;
 }
 
 void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t index)

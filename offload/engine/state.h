@@ -16,6 +16,7 @@
 #include "offload/reduce/reduce.h"
 #include "offload/wire/seal.h"
 #include "offload/wire/stripe.h"
+#include "offload/wire/wire_inline.h"
 
 #define BY_LINE 64u /* bytes of a cache line */
 
@@ -272,7 +273,10 @@ struct by_step {
     uint64_t now_ns;
     struct by_tx *tx;
     uint32_t tx_count;
-    uint32_t bank; /* of the last packet, which has been prefetched; UINT32_MAX: none yet */
+    uint32_t bank;    /* of the last packet, which has been prefetched; UINT32_MAX: none yet */
+    uint16_t pairs;   /* of the last packet */
+    uint8_t has_like; /* whether one with a header like `like`, its header, has its entry, bank and pairs */
+    union by_header_words like;
 };
 
 /* A packet with its entry and generation resolved. */
@@ -283,11 +287,12 @@ struct by_packet {
     uint64_t address;             /* by_address() of the sender */
     uint32_t bank;
     uint32_t child; /* the number of the child that it names, among all of the entry */
-    uint32_t pairs; /* number of pairs of children whose values mode DET adds in order; 1: values are added in
+    uint16_t pairs; /* number of pairs of children whose values mode DET adds in order; 1: values are added in
                        order of arrival */
     uint16_t bytes; /* of the payload */
     uint8_t direct; /* the payload is trusted: there is no psum to check it */
     uint8_t apart;  /* the payload is in its producer's memory, where it may change */
+    uint8_t follows; /* the header is like that of the packet before */
 };
 
 /* The buffer of a bank, when there are spare ones. An index that memory damage has put out of range
@@ -514,6 +519,14 @@ void by_gap_take(struct by_step *step, const struct by_packet *packet);
 /* gap.c: enters an accepted packet, or a duplicate of one, in the stream of its child, or of the
  * parent, and requests what counts as lost. */
 void by_stream_enter(struct by_step *step, const struct by_packet *packet);
+/* Enters chunk `seq` if it is the next one of a stream without a hole; else returns 0. */
+static inline int by_stream_follow(struct by_hop_stream *stream, uint32_t seq)
+{
+    if (__builtin_expect(stream->next != seq || stream->hole != seq, 0))
+        return 0;
+    stream->next = stream->hole = seq + 1;
+    return 1;
+}
 
 /* The outcome for a payload: added or kept for later; dropped because of a wrong psum; or not added
  * because the memory of the sum has changed. */

@@ -6,23 +6,13 @@
 
 #include "offload/base/assert.h"
 #include "offload/base/bytes.h"
-#include "offload/base/crc32c.h"
 #include "offload/base/errors.h"
+#include "offload/wire/wire_inline.h"
 
 BY_STATIC_ASSERT(BY_HEADER_AT_CRC + 4 == BY_WIRE_HEADER_BYTES, "the tag ends the header");
 BY_STATIC_ASSERT(BY_OP_COUNT <= 16 && BY_DTYPE_COUNT <= 16, "op and dtype share a byte");
 BY_STATIC_ASSERT(BY_CHILDREN_MAX < BY_WIRE_CHILD_ALL, "a child index never looks like all children");
 BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 bits");
-
-/*
- * The header is written as words of 8 bytes, because the CRC and the next copy read it in such
- * words: a wide load after narrow stores would wait for all of them.
- */
-static void put_tag(uint8_t *bytes)
-{
-    by_put64(bytes + BY_HEADER_AT_TAG,
-             bytes[BY_HEADER_AT_FLAGS] & BY_FLAG_KEYED ? 0 : by_crc32c_of_32(bytes));
-}
 
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES])
 {
@@ -35,55 +25,17 @@ void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEAD
     by_put64(bytes + BY_HEADER_AT_WITNESS,
              (uint64_t)header->witness << 32 | (uint32_t)header->count << 16 | header->nleaf);
     by_put64(bytes + BY_HEADER_AT_PSUM, (uint64_t)header->psum << 32 | header->optag);
-    put_tag(bytes);
-}
-
-void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t child)
-{
-    uint64_t head = by_get64(bytes + BY_HEADER_AT_HEAD) & ~((uint64_t)0xffff << 32);
-
-    by_put64(bytes + BY_HEADER_AT_HEAD, head | (uint64_t)flags << 40 | (uint64_t)child << 32);
-    put_tag(bytes);
+    by_header_put_tag(bytes, header->flags);
 }
 
 int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *header, const uint8_t **payload)
 {
-    uint64_t word;
+    union by_header_words words;
+    int32_t payload_bytes = by_header_read(bytes, size, header, &words);
 
-    if (size < BY_WIRE_HEADER_BYTES)
-        return BY_EFORMAT;
-    if (bytes[BY_HEADER_AT_HEAD] >> 4 != BY_WIRE_VERSION)
-        return BY_EVERSION;
-    if ((bytes[BY_HEADER_AT_HEAD] & 15) != BY_WIRE_HEADER_BYTES / 8)
-        return BY_EFORMAT;
-    if (!(bytes[BY_HEADER_AT_FLAGS] & BY_FLAG_KEYED) &&
-        by_get64(bytes + BY_HEADER_AT_TAG) != by_crc32c_of_32(bytes))
-        return BY_ECHECKSUM;
-    word = by_get64(bytes + BY_HEADER_AT_HEAD);
-    header->type = (uint8_t)(word >> 48);
-    header->flags = (uint8_t)(word >> 40);
-    header->child = (uint8_t)(word >> 32);
-    header->job = (uint16_t)(word >> 16);
-    header->tree = (uint16_t)word;
-    word = by_get64(bytes + BY_HEADER_AT_GEN);
-    header->gen = (uint16_t)(word >> 48);
-    header->op = word >> 44 & 15;
-    header->dtype = word >> 40 & 15;
-    header->mode = (uint8_t)(word >> 32);
-    header->seq = (uint32_t)word;
-    word = by_get64(bytes + BY_HEADER_AT_WITNESS);
-    header->witness = (uint32_t)(word >> 32);
-    header->count = (uint16_t)(word >> 16);
-    header->nleaf = (uint16_t)word;
-    word = by_get64(bytes + BY_HEADER_AT_PSUM);
-    header->psum = (uint32_t)(word >> 32);
-    header->optag = (uint32_t)word;
-    *payload = bytes + BY_WIRE_HEADER_BYTES;
-    size -= BY_WIRE_HEADER_BYTES;
-    if (header->type == 0 || header->type >= BY_TYPE_COUNT || (header->flags & ~BY_FLAGS_KNOWN) != 0 ||
-        size > BY_PAYLOAD_MAX || ((header->flags & BY_FLAG_NODATA) && size != 0))
-        return BY_EFORMAT;
-    return (int32_t)size;
+    if (payload_bytes >= 0)
+        *payload = bytes + BY_WIRE_HEADER_BYTES;
+    return payload_bytes;
 }
 
 /* The finalizer of splitmix64: every bit of the result depends on every bit of `z`. */

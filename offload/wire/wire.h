@@ -29,7 +29,9 @@ enum by_header_at {
     BY_HEADER_AT_GEN = 8, /* gen, op, dtype, mode */
     BY_HEADER_AT_SEQ = 12,
     BY_HEADER_AT_WITNESS = 16, /* witness, count, nleaf */
-    BY_HEADER_AT_PSUM = 24,    /* psum, optag */
+    BY_HEADER_AT_COUNT = 20,
+    BY_HEADER_AT_PSUM = 24, /* psum, optag */
+    BY_HEADER_AT_OPTAG = 28,
     BY_HEADER_AT_TAG = 32,
     BY_HEADER_AT_CRC = 36 /* the low half of the tag */
 };
@@ -88,9 +90,6 @@ struct by_header {
 /* Writes the 40 bytes, with the CRC32C of bytes 0-31 in the low half of `tag`. With BY_FLAG_KEYED
  * the tag is 0 until by_header_seal. */
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES]);
-
-/* Changes flags and child of an encoded header, so that one header serves every child of a node. */
-void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t child);
 
 /*
  * Reads a header from the `size` bytes of a UDP payload and points `payload` behind it. Returns the

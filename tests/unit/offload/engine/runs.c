@@ -113,6 +113,12 @@ static struct rig_packet draw(uint8_t *payload)
     case 10:
         packet.direct = 1;
         break;
+    case 11:
+        packet.header.count = (uint16_t)(packet.header.count - (below(8) == 0));
+        break;
+    case 12:
+        packet.header.op = below(8) == 0 ? BY_OP_MAX : packet.header.op;
+        break;
     default:
         break;
     }

@@ -1,4 +1,4 @@
-/* Headers that must be refused, for each bit and kind; patching; tags of leaves and calls; payloads
+/* Headers that must be refused, for each bit and kind; copies; tags of leaves and calls; payloads
  * of WAIT and ERR. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
 #include "offload/base/errors.h"
-#include "offload/wire/wire.h"
+#include "offload/wire/wire_inline.h"
 
 #define PACKET_BYTES (BY_WIRE_HEADER_BYTES + BY_PAYLOAD_MAX + 1)
 
@@ -125,19 +125,51 @@ static void a_header_is_never_read_beyond_its_size(void **state)
     }
 }
 
-static void a_patched_header_equals_one_encoded_anew(void **state)
+static void a_copied_header_equals_one_encoded_anew(void **state)
 {
-    struct by_header header = {.type = BY_TYPE_RESULT, .job = 1, .seq = 5, .count = 3};
-    uint8_t patched[BY_WIRE_HEADER_BYTES], fresh[BY_WIRE_HEADER_BYTES];
+    struct by_header header = {.type = BY_TYPE_RESULT,
+                               .flags = BY_FLAG_RETX,
+                               .child = 77,
+                               .job = 1,
+                               .seq = 5,
+                               .count = 3,
+                               .psum = 7};
+    uint8_t like[BY_WIRE_HEADER_BYTES], copied[BY_WIRE_HEADER_BYTES], fresh[BY_WIRE_HEADER_BYTES];
 
     (void)state;
-    by_header_encode(&header, patched);
+    by_header_encode(&header, like);
     for (unsigned child = 0; child < 256; child++) {
+        uint64_t fourth;
+
         header.child = (uint8_t)child;
-        header.flags = child & 1 ? BY_FLAG_NODATA : BY_FLAG_CE;
+        header.flags = child & 1 ? BY_FLAG_NODATA : child & 2 ? BY_FLAG_KEYED : BY_FLAG_CE;
+        header.psum = child;
         by_header_encode(&header, fresh);
-        by_header_patch(patched, header.flags, header.child);
-        assert_memory_equal(patched, fresh, sizeof(fresh));
+        memcpy(&fourth, fresh + BY_HEADER_AT_PSUM, sizeof(fourth));
+        by_header_copy(like, by_get64(fresh), fourth, copied);
+        assert_memory_equal(copied, fresh, sizeof(fresh));
+    }
+}
+
+/* Headers are like each other if they differ in flags, child, witness, nleaf, psum or tag at
+ * most. */
+static void a_header_with_another_bit_is_like_it_only_in_what_contributions_may_differ_in(void **state)
+{
+    const uint8_t free_bytes[] = {2,  3,  16, 17, 18, 19, 22, 23, 24, 25,
+                                  26, 27, 32, 33, 34, 35, 36, 37, 38, 39};
+    union by_header_words like, words;
+    struct by_header header;
+
+    (void)state;
+    build();
+    assert_true(by_header_read(packet, BY_WIRE_HEADER_BYTES, &header, &like) >= 0);
+    for (unsigned bit = 0; bit < 8 * BY_WIRE_HEADER_BYTES; bit++) {
+        int may_differ = memchr(free_bytes, (int)(bit / 8), sizeof(free_bytes)) != NULL;
+
+        packet[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        (void)by_header_read(packet, BY_WIRE_HEADER_BYTES, &header, &words);
+        assert_int_equal(by_header_is_like(&words, &like), may_differ);
+        packet[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
 }
 
@@ -275,7 +307,8 @@ int main(void)
         cmocka_unit_test(malformed_headers_are_refused_for_their_own_reason),
         cmocka_unit_test(every_flipped_bit_of_a_header_is_noticed),
         cmocka_unit_test(a_header_is_never_read_beyond_its_size),
-        cmocka_unit_test(a_patched_header_equals_one_encoded_anew),
+        cmocka_unit_test(a_copied_header_equals_one_encoded_anew),
+        cmocka_unit_test(a_header_with_another_bit_is_like_it_only_in_what_contributions_may_differ_in),
         cmocka_unit_test(leaf_tags_of_a_job_are_almost_all_different),
         cmocka_unit_test(tags_keep_their_values),
         cmocka_unit_test(an_optag_depends_on_each_part_of_the_call),
