@@ -10,6 +10,7 @@
 #include "dataplane/mark.h"
 #include "dataplane/say.h"
 #include "dataplane/state.h"
+#include "offload/shell/batch_inline.h"
 
 /* Interval of control channel checks while packets flow (ns). */
 #define CONTROL_EVERY_NS 1000000u
@@ -85,33 +86,50 @@ static void prefetch(const struct rte_mbuf *frame)
     rte_prefetch0(rte_pktmbuf_mtod_offset(frame, const uint8_t *, RTE_CACHE_LINE_SIZE));
 }
 
-/* Receives one burst from one port into the batch. */
+/* Takes a received frame into the batch, or gives it to the worker that has its chunk. */
+static __attribute__((noinline)) void receive_one(struct by_shell *shell, uint16_t index,
+                                                  struct rte_mbuf *frame, bool crowded)
+{
+    struct by_port *port = &shell->ports[index];
+
+    if (frame->nb_segs > 1 && !(frame = join(shell, frame)))
+        return;
+    if (!by_vlan_strip(frame, shell->batch.port[index].vlan)) {
+        shell->batch.counters.rx_vlan++;
+        rte_pktmbuf_free(frame);
+        return;
+    }
+    if (port->wrap.ipv6)
+        by_wrap_fold(&port->wrap, frame);
+    if (crowded)
+        port->counters.marked += by_mark_frame(frame);
+    if (!shell->workers || by_workers_keep(shell, index, frame))
+        by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
+                         frame->data_len);
+}
+
+/* Receives one burst from one port into the batch. Where nothing changes frames on their way, one
+ * with the headers of the port's last one, which has no tag, is taken as it is. */
 static uint32_t receive(struct by_shell *shell, uint16_t index)
 {
     struct rte_mbuf *frames[BY_BATCH_BURST];
     struct by_port *port = &shell->ports[index];
-    uint16_t count = by_port_receive(port, frames, (uint16_t)shell->batch.burst);
-    bool crowded = count == shell->batch.burst && port->ops->is_crowded && port->ops->is_crowded(port);
+    struct by_batch *batch = &shell->batch;
+    const struct by_batch_last *last = &batch->port[index].last;
+    uint16_t count = by_port_receive(port, frames, (uint16_t)batch->burst);
+    bool crowded = count == batch->burst && port->ops->is_crowded && port->ops->is_crowded(port);
+    bool plain = batch->port[index].vlan == 0 && !port->wrap.ipv6 && !crowded && !shell->workers &&
+                 !by_fault_enabled(&batch->hold.fault);
 
     for (uint16_t i = 0; i < count; i++)
         prefetch(frames[i]);
     for (uint16_t i = 0; i < count; i++) {
-        struct rte_mbuf *frame = frames[i]->nb_segs == 1 ? frames[i] : join(shell, frames[i]);
+        struct rte_mbuf *frame = frames[i];
 
-        if (!frame)
-            continue;
-        if (!by_vlan_strip(frame, shell->batch.port[index].vlan)) {
-            shell->batch.counters.rx_vlan++;
-            rte_pktmbuf_free(frame);
-            continue;
-        }
-        if (port->wrap.ipv6)
-            by_wrap_fold(&port->wrap, frame);
-        if (crowded)
-            port->counters.marked += by_mark_frame(frame);
-        if (!shell->workers || by_workers_keep(shell, index, frame))
-            by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
-                             frame->data_len);
+        if (!plain || frame->nb_segs > 1 || (frame->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) ||
+            !by_batch_take_alike(batch, last, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
+                                 frame->data_len))
+            receive_one(shell, index, frame, crowded);
     }
     if (shell->workers)
         by_workers_pass(shell);

@@ -3,6 +3,7 @@
 
 #include "offload/base/assert.h"
 #include "offload/base/bytes.h"
+#include "offload/shell/batch_inline.h"
 
 #define ETHERTYPE_ARP 0x0806u
 #define SECOND_NS     UINT64_C(1000000000)
@@ -246,27 +247,6 @@ const struct by_lldp *by_batch_neighbour(const struct by_batch *batch, uint16_t 
     return neighbour->until_ns > batch->now_ns ? &neighbour->lldp : NULL;
 }
 
-typedef uint64_t by_batch_word __attribute__((aligned(1), may_alias));
-
-/* Returns the bits in which words of two headers differ. */
-static uint64_t differ(const uint8_t *a, const uint8_t *b, uint32_t at)
-{
-    return *(const by_batch_word *)(a + at) ^ *(const by_batch_word *)(b + at);
-}
-
-BY_STATIC_ASSERT(BY_FRAME_HEADER_BYTES > 40 && BY_FRAME_HEADER_BYTES <= 48, "headers are six words");
-
-/* Whether a frame has the headers of the port's last one. The last word overlaps the one before. */
-static inline bool is_like_last(const struct by_batch_last *last, const uint8_t *data, uint32_t bytes)
-{
-    const uint8_t *headers = last->headers;
-
-    return last->rx.bytes != 0 && bytes >= BY_FRAME_HEADER_BYTES + (uint32_t)last->rx.bytes &&
-           (differ(data, headers, 0) | differ(data, headers, 8) | differ(data, headers, 16) |
-            differ(data, headers, 24) | differ(data, headers, 32) |
-            differ(data, headers, BY_FRAME_HEADER_BYTES - 8)) == 0;
-}
-
 /*
  * Notes a frame as the port's last one if it is a banyan packet for this port; else counts it.
  * Packets to an own address must have the switch's UDP port. Packets to other addresses are relayed
@@ -304,16 +284,11 @@ static inline void take(struct by_batch *batch, uint16_t index, void *frame, con
                         uint32_t bytes, bool held)
 {
     const struct by_batch_last *last = &batch->port[index].last;
-    struct by_rx *rx = &batch->arrived[batch->count];
 
-    if (__builtin_expect(!is_like_last(last, data, bytes), 0) && !parse(batch, index, data, bytes)) {
+    if (__builtin_expect(!by_batch_is_alike(last, data, bytes), 0) && !parse(batch, index, data, bytes))
         batch->ops->drop(batch->context, &frame, 1);
-        return;
-    }
-    *rx = last->rx;
-    rx->data = data + BY_FRAME_HEADER_BYTES;
-    rx->held = held;
-    batch->arrived_frame[batch->count++] = frame;
+    else
+        by_batch_add(batch, &last->rx, frame, data)->held = held;
 }
 
 /* Like take, for a frame that was received earlier. */
@@ -456,41 +431,76 @@ static int32_t compare_chunks(const struct by_batch_sorted *a, const struct by_b
     return (int32_t)(a->seq - b->seq);
 }
 
-/*
- * Enters contribution `i` to a chunk of `tree` in the list of its class: the first packet of each
- * chunk, in order, and behind it the others. `from` is the chunk that was entered last, because
- * most packets follow it. Returns the first packet of this chunk, which is also the list's first
- * where *first changes.
- */
-static uint16_t enter_chunk(struct by_batch *batch, uint16_t i, uint32_t tree, uint16_t from, uint16_t *first)
+/* Adds contribution `i` to the packets of the chunk whose first one is `first`. */
+static inline void join_chunk(struct by_batch_sorted *sorted, uint16_t first, uint16_t i)
 {
-    struct by_batch_sorted *sorted = batch->sorted;
+    sorted[i].with = NONE;
+    sorted[sorted[first].last].with = i;
+    sorted[first].last = i;
+    sorted[first].count++;
+}
+
+/*
+ * Enters contribution `i` to a chunk in the list of its class: the first packet of each chunk, in
+ * order, and behind it the others. `from` is the chunk that was entered last. Returns the first
+ * packet of this chunk, which is also the list's first where *first changes.
+ */
+static uint16_t enter_chunk(struct by_batch_sorted *sorted, uint16_t i, uint16_t from, uint16_t *first)
+{
     uint16_t *link = first;
 
-    sorted[i] = (struct by_batch_sorted){.tree = tree,
-                                         .seq = by_get32(batch->arrived[i].data + BY_HEADER_AT_SEQ),
-                                         .next = NONE,
-                                         .with = NONE,
-                                         .last = i,
-                                         .count = 1};
     if (from != NONE && compare_chunks(&sorted[from], &sorted[i]) < 0)
         link = &sorted[from].next;
     for (; *link != NONE; link = &sorted[*link].next) {
-        struct by_batch_sorted *at = &sorted[*link];
-        int32_t order = compare_chunks(at, &sorted[i]);
+        int32_t order = compare_chunks(&sorted[*link], &sorted[i]);
 
         if (order == 0) {
-            sorted[at->last].with = i;
-            at->last = i;
-            at->count++;
+            join_chunk(sorted, *link, i);
             return *link;
         }
         if (order > 0)
             break;
     }
     sorted[i].next = *link;
+    sorted[i].with = NONE;
+    sorted[i].last = i;
+    sorted[i].count = 1;
     *link = i;
     return i;
+}
+
+/* Enters all contributions in the lists of their classes. Most packets of a tree follow the one
+ * before, also in chunks that another port has begun; a build for size has no separate path for
+ * these. */
+static void enter_all(struct by_batch *batch)
+{
+    struct by_batch_sorted *sorted = batch->sorted;
+
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const uint8_t *header = batch->arrived[i].data;
+        uint16_t from, at = NONE;
+        uint32_t tree, seq, class;
+
+        batch->class[i] = CLASS_NONE;
+        if (!is_contribution(&batch->arrived[i]))
+            continue;
+        tree = by_get32(header + BY_HEADER_AT_JOB);
+        seq = by_get32(header + BY_HEADER_AT_SEQ);
+        class = (tree + (tree >> 16) * 7) % BY_BATCH_CLASSES;
+        batch->class[i] = (uint8_t) class;
+        from = batch->latest[class];
+#ifndef __OPTIMIZE_SIZE__
+        at = from == NONE ? NONE : sorted[from].next;
+#endif
+        if (at != NONE && sorted[at].seq == seq && sorted[at].tree == tree) {
+            join_chunk(sorted, at, (uint16_t)i);
+        } else {
+            sorted[i].tree = tree;
+            sorted[i].seq = seq;
+            at = enter_chunk(sorted, (uint16_t)i, from, &batch->first[class]);
+        }
+        batch->latest[class] = at;
+    }
 }
 
 /*
@@ -503,38 +513,29 @@ static uint16_t enter_chunk(struct by_batch *batch, uint16_t i, uint32_t tree, u
  */
 static void sort(struct by_batch *batch)
 {
-    uint16_t *first = batch->first, *latest = batch->latest, *due = batch->due;
-    uint32_t at = 0;
+    struct by_rx *rx = batch->rx;
+    void **frame = batch->frame;
 
     for (uint32_t i = 0; i < BY_BATCH_CLASSES; i++) {
-        first[i] = latest[i] = NONE;
-        due[i] = 0;
+        batch->first[i] = batch->latest[i] = NONE;
+        batch->due[i] = 0;
     }
+    enter_all(batch);
     for (uint32_t i = 0; i < batch->count; i++) {
-        uint32_t class = CLASS_NONE;
-
-        if (is_contribution(&batch->arrived[i])) {
-            uint32_t tree = by_get32(batch->arrived[i].data + BY_HEADER_AT_JOB);
-
-            class = (tree + (tree >> 16) * 7) % BY_BATCH_CLASSES;
-            latest[class] = enter_chunk(batch, (uint16_t)i, tree, latest[class], &first[class]);
-        }
-        batch->class[i] = (uint8_t) class;
-    }
-    for (uint32_t i = 0; i < batch->count; i++) {
-        uint32_t class = batch->class[i];
-        uint32_t run = class == CLASS_NONE ? i : first[class];
+        uint32_t class = batch->class[i], run = i;
 
         if (class != CLASS_NONE) {
-            if (++due[class] < batch->sorted[run].count)
+            run = batch->first[class];
+            if (++batch->due[class] < batch->sorted[run].count)
                 continue;
-            due[class] = 0;
-            first[class] = batch->sorted[run].next;
+            batch->due[class] = 0;
+            batch->first[class] = batch->sorted[run].next;
         }
-        for (uint32_t j = run; j != NONE; j = class == CLASS_NONE ? NONE : batch->sorted[j].with) {
-            batch->rx[at] = batch->arrived[j];
-            batch->frame[at++] = batch->arrived_frame[j];
-        }
+        do {
+            *rx++ = batch->arrived[run];
+            *frame++ = batch->arrived_frame[run];
+            run = class == CLASS_NONE ? NONE : batch->sorted[run].with;
+        } while (run != NONE);
     }
 }
 
