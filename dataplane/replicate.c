@@ -40,6 +40,7 @@ int by_lender_open(struct by_lender *lender, struct rte_mempool *pool)
         lender->buffer[i] = rte_pktmbuf_alloc(pool);
         if (!lender->buffer[i])
             return BY_ENOMEM;
+        lender->buffer[i]->data_off = 0;
     }
     return 0;
 }
@@ -89,10 +90,22 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     return segment;
 }
 
+/* What a stencil is for: address, port and length; job, tree and class. */
+static inline uint64_t receiver_of(const struct by_tx *tx)
+{
+    return (uint64_t)tx->dst_ip << 32 | (uint32_t)tx->udp_port << 16 | tx->payload_bytes;
+}
+
+static inline uint64_t tree_of(const struct by_tx *tx)
+{
+    return (uint64_t)by_get32(tx->header + BY_HEADER_AT_JOB) << 8 | tx->ecn;
+}
+
 /* Rebuilds the headers if the next packet differs from the last one in its length, receiver, tree
  * or class. The source port names the lanes of packets to nodes, which may have several workers;
  * but batches of the kernel consist of frames with one source port. */
-static void cut_stencil(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
+static __attribute__((noinline)) void cut_stencil(struct by_shell *shell, struct by_port *port,
+                                                  const struct by_tx *tx)
 {
     uint32_t tree = by_get32(tx->header + BY_HEADER_AT_JOB);
     struct by_frame *frame = &port->carrier;
@@ -109,19 +122,17 @@ static void cut_stencil(struct by_shell *shell, struct by_port *port, const stru
     frame->ecn = tx->ecn;
     frame->bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
     by_frame_build(frame, port->stencil);
+    port->stencil_receiver = receiver_of(tx);
+    port->stencil_tree = tree_of(tx);
 }
 
 /* Writes the 82 bytes before a payload. */
-static void write_headers(struct by_shell *shell, struct by_port *port, const struct by_tx *tx, uint8_t *room)
+static inline void write_headers(struct by_shell *shell, struct by_port *port, const struct by_tx *tx,
+                                 uint8_t *room)
 {
-    uint64_t receiver = (uint64_t)tx->dst_ip << 32 | (uint32_t)tx->udp_port << 16 | tx->payload_bytes;
-    uint64_t tree = (uint64_t)by_get32(tx->header + 4) << 8 | tx->ecn; /* tree and job */
-
-    if (port->stencil_receiver != receiver || port->stencil_tree != tree) {
+    if (__builtin_expect((port->stencil_receiver ^ receiver_of(tx)) | (port->stencil_tree ^ tree_of(tx)),
+                         0) != 0)
         cut_stencil(shell, port, tx);
-        port->stencil_receiver = receiver;
-        port->stencil_tree = tree;
-    }
     memcpy(room, port->stencil, sizeof port->stencil); /* copies a few bytes more, in full words */
     if (port->lane_port != 0)
         by_put16(room + BY_FRAME_AT_UDP,
@@ -130,8 +141,8 @@ static void write_headers(struct by_shell *shell, struct by_port *port, const st
     memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
 }
 
-/* Sends one buffer that contains everything. Releases the engine's reference immediately. */
-static void send_linear(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
+/* Sends one buffer that contains everything, or counts that there is none. */
+static void send_copy(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     const uint8_t *payload = tx->payload ? tx->payload : tx->small;
     uint16_t bytes = (uint16_t)(BY_PORT_FRAME_OVERHEAD + tx->payload_bytes);
@@ -149,6 +160,12 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
         rte_pktmbuf_free(frame);
         shell->batch.counters.tx_no_memory++;
     }
+}
+
+/* The same; releases the engine's reference immediately. */
+static void send_linear(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
+{
+    send_copy(shell, port, tx);
     if (tx->ref != BY_REF_NONE)
         by_engine_release(shell->engine, tx->ref);
 }
@@ -158,16 +175,15 @@ static void point(struct rte_mbuf *buffer, uint8_t *frame, uint16_t bytes)
 {
     buffer->buf_addr = frame;
     buffer->buf_len = bytes;
-    buffer->data_off = 0;
     buffer->data_len = bytes;
     buffer->pkt_len = bytes;
     rte_mbuf_refcnt_set(buffer, KEPT);
 }
 
-/* Sends the frames in the first `count` buffers, and copies of those that the port has no room
- * for. */
+/* Sends the frames in the first `count` buffers, of `bytes` bytes together, and copies of those
+ * that the port has no room for. */
 static void lend_burst(struct by_shell *shell, struct by_port *port, const struct by_tx *const *tx,
-                       uint16_t count)
+                       uint16_t count, uint64_t bytes)
 {
     struct by_lender *lender = &shell->lender;
     uint16_t sent;
@@ -175,22 +191,59 @@ static void lend_burst(struct by_shell *shell, struct by_port *port, const struc
     if (port->queued > 0)
         by_port_flush(port); /* the port's results stay in order */
     sent = port->ops->send(port, lender->buffer, count);
-    port->counters.tx_packets += sent;
-    for (uint16_t i = 0; i < count; i++) {
-        if (i < sent) {
-            port->counters.tx_bytes += lender->buffer[i]->pkt_len;
-            shell->batch.counters.tx_shared++;
-            by_engine_release(shell->engine, tx[i]->ref);
-        } else {
-            send_linear(shell, port, tx[i]);
-        }
+    for (uint16_t i = sent; i < count; i++) {
+        bytes -= lender->buffer[i]->pkt_len;
+        send_copy(shell, port, tx[i]);
     }
+    port->counters.tx_packets += sent;
+    port->counters.tx_bytes += bytes;
+    shell->batch.counters.tx_shared += sent;
 }
 
 /* Whether results leave by this port from the engine's memory. */
 static bool lends(const struct by_port *port)
 {
     return port->copies && !port->wraps;
+}
+
+/* Releases the engine's references of `count` outputs; those of one payload together. */
+static void release_runs(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
+{
+    uint32_t run;
+
+    for (; count > 0; tx += run, count -= run) {
+        for (run = 1; run < count && tx[run].ref == tx->ref; run++)
+            ;
+        by_engine_release_all(shell->engine, tx->ref, run);
+    }
+}
+
+/* Sends the outputs of one port, in their order: `next` leads from one to the next. */
+static void lend_port(struct by_shell *shell, unsigned index, const struct by_tx *tx, const uint16_t *next)
+{
+    struct by_lender *lender = &shell->lender;
+    struct by_port *port = &shell->ports[index];
+    const struct by_tx *burst[BY_PORT_BURST];
+    uint16_t last = lender->last[index];
+    uint64_t bytes = 0;
+    unsigned count = 0;
+
+    for (uint16_t i = lender->first[index];; i = next[i]) {
+        uint8_t *frame = (uint8_t *)(uintptr_t)tx[i].payload - BY_PORT_FRAME_OVERHEAD;
+        uint16_t size = (uint16_t)(BY_PORT_FRAME_OVERHEAD + tx[i].payload_bytes);
+
+        write_headers(shell, port, &tx[i], frame);
+        point(lender->buffer[count], frame, size);
+        burst[count++] = &tx[i];
+        bytes += size;
+        if (count < BY_PORT_BURST && i != last)
+            continue;
+        lend_burst(shell, port, burst, (uint16_t)count, bytes);
+        if (i == last)
+            break;
+        count = 0;
+        bytes = 0;
+    }
 }
 
 /*
@@ -207,37 +260,24 @@ static uint32_t lend(struct by_shell *shell, const struct by_tx *tx, uint32_t tx
     uint64_t ports = 0;
     uint32_t run = 0;
 
-    while (run < tx_count && run < LEND_MAX && lends(&shell->ports[tx[run].port]) &&
-           tx[run].ref != BY_REF_NONE && tx[run].payload_bytes > 0) {
+    for (; run < tx_count && run < LEND_MAX; run++) {
         uint16_t port = tx[run].port;
 
-        if (ports >> port & 1)
+        if (tx[run].ref == BY_REF_NONE || tx[run].payload_bytes == 0)
+            break;
+        if (ports >> port & 1) {
             next[lender->last[port]] = (uint16_t)run;
-        else
-            lender->first[port] = (uint16_t)run;
-        lender->last[port] = (uint16_t)run++;
-        ports |= UINT64_C(1) << port;
-    }
-    for (; ports != 0; ports &= ports - 1) {
-        unsigned index = (unsigned)__builtin_ctzll(ports);
-        struct by_port *port = &shell->ports[index];
-        const struct by_tx *burst[BY_PORT_BURST];
-        uint16_t count = 0;
-
-        for (uint16_t i = lender->first[index];; i = next[i]) {
-            uint8_t *frame = (uint8_t *)(uintptr_t)tx[i].payload - BY_PORT_FRAME_OVERHEAD;
-
-            write_headers(shell, port, &tx[i], frame);
-            point(lender->buffer[count], frame, (uint16_t)(BY_PORT_FRAME_OVERHEAD + tx[i].payload_bytes));
-            burst[count++] = &tx[i];
-            if (count < BY_PORT_BURST && i != lender->last[index])
-                continue;
-            lend_burst(shell, port, burst, count);
-            count = 0;
-            if (i == lender->last[index])
+        } else {
+            if (!lends(&shell->ports[port]))
                 break;
+            lender->first[port] = (uint16_t)run;
+            ports |= UINT64_C(1) << port;
         }
+        lender->last[port] = (uint16_t)run;
     }
+    for (; ports != 0; ports &= ports - 1)
+        lend_port(shell, (unsigned)__builtin_ctzll(ports), tx, next);
+    release_runs(shell, tx, run);
     return run;
 }
 
