@@ -1,9 +1,9 @@
 /*
  * bench-shell: the cost of banyan-switchd's loop by itself, on memory ports in this process:
  * nanoseconds of processor time for each frame that arrives and leaves, sums and copies, beside a
- * loop that only swaps MAC addresses on the same ports. Drivers cost next to nothing here, so that
- * this is banyan's own part. Frames have 1408 bytes of payload. Needs no root and no hugepages. One
- * thread.
+ * loop that only swaps MAC addresses on the same ports; and with results lent to ports that would
+ * copy them, as on vhost-user rings. Drivers cost next to nothing here, so that this is banyan's
+ * own part. Frames have 1408 bytes of payload. Needs no root and no hugepages. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,38 @@ static uint64_t cpu_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static struct by_shell *open_shell(unsigned ports)
+/* A driver that would copy each frame before its send call returns, as net_vhost does. */
+static uint64_t sunk;
+
+static uint16_t sink(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
+{
+    (void)port;
+    for (uint16_t i = 0; i < count; i++)
+        rte_mbuf_refcnt_set(frames[i], (uint16_t)(rte_mbuf_refcnt_read(frames[i]) - 1));
+    sunk += count;
+    return count;
+}
+
+/* Gives all ports such a driver: results leave from the engine's memory. */
+static void lend_all(struct by_shell *shell, const struct by_shell_config *config)
+{
+    static struct by_port_ops ops;
+
+    ops = *shell->ports[0].ops;
+    ops.send = sink;
+    for (unsigned i = 0; i < shell->port_count; i++) {
+        shell->ports[i].ops = &ops;
+        shell->ports[i].copies = true;
+        shell->ports[i].multi_segs = false;
+    }
+    by_shell_strip(shell);
+    if (by_shell_equip(shell, config) != 0)
+        fail("the engine");
+    shell->batch.engine = shell->engine;
+    shell->batch.step_packets = BY_BATCH_ROUND;
+}
+
+static struct by_shell *open_shell(unsigned ports, bool lent)
 {
     static char names[PORTS_MAX][32];
     static unsigned generation;
@@ -70,8 +101,11 @@ static struct by_shell *open_shell(unsigned ports)
         snprintf(names[i], sizeof names[i], "net_ring_%u_%u", generation, i);
         specs[i] = (struct by_port_spec){.kind = BY_PORT_VDEV, .text = names[i]};
     }
-    if (by_shell_open(&shell, &config) != 0 ||
-        by_engine_stage(by_shell_engine(shell), image, bytes, &fault) != 0 || by_shell_commit(shell) != 0)
+    if (by_shell_open(&shell, &config) != 0)
+        fail("the shell");
+    if (lent)
+        lend_all(shell, &config);
+    if (by_engine_stage(by_shell_engine(shell), image, bytes, &fault) != 0 || by_shell_commit(shell) != 0)
         fail("the shell");
     free(image);
     return shell;
@@ -134,12 +168,13 @@ static void swap_round(struct by_shell *shell)
 
 enum shell_what { SWAP, SUM, COPY };
 
-/* Nanoseconds per sent frame: the least of some runs. */
-static double measure(unsigned ports, enum shell_what what, uint32_t times)
+/* Nanoseconds per sent frame: the least of some runs. `lent`: results leave from the engine's
+ * memory. */
+static double measure(unsigned ports, enum shell_what what, bool lent, uint32_t times)
 {
     static uint8_t packet[2048], frame[PORTS_MAX][2048];
     const struct star star = {.hosts = (uint16_t)ports, .trees = 1};
-    struct by_shell *shell = open_shell(ports);
+    struct by_shell *shell = open_shell(ports, lent);
     uint64_t spent = 0, sent = 0, least = UINT64_MAX;
     uint16_t bytes[PORTS_MAX];
 
@@ -171,6 +206,8 @@ static double measure(unsigned ports, enum shell_what what, uint32_t times)
         spent += cpu_ns() - begin;
         for (unsigned host = 0; host < ports; host++)
             sent += drain(shell, host);
+        sent += sunk;
+        sunk = 0;
         if ((seq + BATCH) % CHUNKS == 0) {
             if (sent != (uint64_t)CHUNKS * ports)
                 fail("a round");
@@ -189,18 +226,19 @@ int main(int argc, char **argv)
     by_say_name("bench");
     if (by_eal_start(&config) != 0)
         fail("DPDK's start");
-    if (argc == 4) { /* PORTS sum|copy TIMES: only one of them, for a profiler */
-        printf("%.1f\n", measure((unsigned)atoi(argv[1]), strcmp(argv[2], "sum") == 0 ? SUM : COPY,
+    if (argc >= 4) { /* PORTS sum|copy TIMES [lent]: only one of them, for a profiler */
+        printf("%.1f\n", measure((unsigned)atoi(argv[1]), strcmp(argv[2], "sum") == 0 ? SUM : COPY, argc > 4,
                                  (uint32_t)atoi(argv[3])));
         by_eal_stop();
         return 0;
     }
     puts("# the switch's loop on memory ports, ns of processor time for each frame sent (1408 bytes of "
          "payload), best of 8");
-    printf("# %5s %8s %8s %8s\n", "ports", "macswap", "sum", "copy");
+    printf("# %5s %8s %8s %8s %8s %8s\n", "ports", "macswap", "sum", "copy", "lent sum", "copy");
     for (unsigned ports = 2; ports <= PORTS_MAX; ports *= 2)
-        printf("  %5u %8.1f %8.1f %8.1f\n", ports, measure(ports, SWAP, TIMES), measure(ports, SUM, TIMES),
-               measure(ports, COPY, TIMES));
+        printf("  %5u %8.1f %8.1f %8.1f %8.1f %8.1f\n", ports, measure(ports, SWAP, false, TIMES),
+               measure(ports, SUM, false, TIMES), measure(ports, COPY, false, TIMES),
+               measure(ports, SUM, true, TIMES), measure(ports, COPY, true, TIMES));
     by_eal_stop();
     return 0;
 }
