@@ -235,3 +235,14 @@ left_of() { # left_of PID
     ip netns list | grep -q "^lab-$1[.-]" && { ip netns list | grep "^lab-$1[.-]"; return 0; }
     ls -d /run/banyan/lab-"$1" 2>/dev/null
 }
+
+# held: what the jobs of banyand of the lab $lab hold on each switch.
+held() { "$banyan" job list --json --controller "unix:/run/banyan/lab-$lab/banyand.socket" | perl -MJSON::PP -0777 -ne '
+    for my $job (@{decode_json($_)->{jobs}}) { print "job $job->{job}: $_->{slots} slots, $_->{entries} entries on $_->{switch}\n" for @{$job->{held}} }'; }
+is_as_before() { [ "$(held)" = "$before" ]; }
+# returned WHAT: passes if banyand holds $before, what it held before, within 30 s.
+returned() {
+    if await 30 is_as_before; then pass "$1"; return; fi
+    held >"$dir/held.out"
+    fail "$1" "$dir/held.out" "/run/banyan/lab-$lab/banyand.log"
+}

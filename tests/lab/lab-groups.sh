@@ -37,9 +37,6 @@ if ! "$banyan" lab up "$dir/star4.json" --controller --timeout $((3 + slow)) >"$
     finish
 fi
 lab=$(id_of "$dir/up.out")
-at=$(sed -n 's/.*--controller \(unix:[^ ]*\).*/\1/p' "$dir/up.out")
-held() { "$banyan" job list --json --controller "$at" | perl -MJSON::PP -0777 -ne '
-    for my $job (@{decode_json($_)->{jobs}}) { print "job $job->{job}: $_->{slots} slots, $_->{entries} entries on $_->{switch}\n" for @{$job->{held}} }'; }
 before=$(held)
 # ranks WHAT...: runs the program on all hosts; its output is in $dir/rank*.out. Returns the number
 # of ranks that failed.
@@ -54,16 +51,6 @@ ranks() {
     for i in "${pids[@]}"; do wait "$i" || status=$((status + 1)); done 2>/dev/null # the shell reports killed ones
     children=()
     return $status
-}
-# returned WHAT: passes if banyand holds what it held before, within 4 s.
-returned() {
-    local i
-    for ((i = 0; i < 300; i++)); do
-        [ "$(held)" != "$before" ] || { pass "$1"; return; }
-        sleep 0.1
-    done
-    held >"$dir/held.out"
-    fail "$1" "$dir/held.out" "/run/banyan/lab-$lab/banyand.log"
 }
 [ -n "$before" ] && pass "banyand reports what the job holds: $before" || fail "banyand reports what the job holds"
 if ranks loop "${SECONDS_OF_LOOP:-8}"; then

@@ -59,19 +59,9 @@ for mpi in openmpi mpich; do
     grep 'in a loop' "$dir/run.out" | sed 's/^/         | /'
     returned "$mpi, no slot is lost"
     environment=BANYAN_TIMEOUT=$((2 + slow)) run $mpi "$dir/groups.$mpi" kill
-    if [ "$(grep -cE 'rank [02]: an error after [0-9.]+ s: .*(host1|host3|rank 1)' "$dir/run.out")" -eq 2 ] &&
-        in_time "$(sed -nE 's/.*rank [02]: an error after ([0-9.]+) s: .*/\1/p' "$dir/run.out" | sort -n | tail -1)" $((2 + slow)); then
-        pass "$mpi, a rank that stops in a call of a pair is named: $(grep -o 'an error after.*' "$dir/run.out" | head -n 1)"
-    else
-        fail "$mpi, a rank that stops in a call of a pair is named" "$dir/run.out"
-    fi
+    named "$mpi, a rank that stops in a call of a pair is named" 2 $((2 + slow)) 'rank [02]: an error after [0-9.]+ s: .*(host1|host3|rank 1)'
     returned "$mpi, the slots of the pairs return"
     each=2 ranks=$((2 * hosts)) environment=BANYAN_TIMEOUT=$((2 + slow)) run $mpi "$dir/groups.$mpi" kill
-    if [ "$(grep -cE 'rank [0246]: an error after [0-9.]+ s: .*on one host, rank 0 of 2: .*rank 1 was silent' "$dir/run.out")" -eq 4 ] &&
-        in_time "$(sed -nE 's/.*rank [0246]: an error after ([0-9.]+) s: .*/\1/p' "$dir/run.out" | sort -n | tail -1)" $((2 + slow)); then
-        pass "$mpi, a rank that stops in a call of a pair on one host is named: $(grep -o 'an error after.*' "$dir/run.out" | head -n 1)"
-    else
-        fail "$mpi, a rank that stops in a call of a pair on one host is named" "$dir/run.out"
-    fi
+    named "$mpi, a rank that stops in a call of a pair on one host is named" 4 $((2 + slow)) 'rank [0246]: an error after [0-9.]+ s: .*on one host, rank 0 of 2: .*rank 1 was silent'
 done
 finish

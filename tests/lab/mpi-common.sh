@@ -229,18 +229,15 @@ compared() {
 
 # On a slow machine tables arrive later than half of the usual time limit (5 s).
 patient=BANYAN_TIMEOUT=60
-# held: what the jobs of banyand hold on each switch.
-held() { "$banyan" job list --json --controller "unix:/run/banyan/lab-$lab/banyand.socket" | perl -MJSON::PP -0777 -ne '
-    for my $job (@{decode_json($_)->{jobs}}) { print "job $job->{job}: $_->{slots} slots, $_->{entries} entries on $_->{switch}\n" for @{$job->{held}} }'; }
-# returned WHAT: passes if banyand holds $before within 30 s, what it held before.
-returned() {
-    local i
-    for ((i = 0; i < 300; i++)); do
-        [ "$(held)" != "$before" ] || { pass "$1"; return; }
-        sleep 0.1
-    done
-    held >"$dir/held.out"
-    fail "$1" "$dir/held.out" "/run/banyan/lab-$lab/banyand.log"
-}
 # made: how many jobs banyand has made so far.
 made() { grep -c 'job [0-9]* runs, generation' "/run/banyan/lab-$lab/banyand.log"; }
+# named WHAT COUNT LIMIT PATTERN: passes if COUNT lines of the last run match PATTERN, in which ranks
+# print after how many seconds they have got an error, at most LIMIT.
+named() {
+    if [ "$(grep -cE "$4" "$dir/run.out")" -eq "$2" ] &&
+        in_time "$(grep -E "$4" "$dir/run.out" | sed -nE 's/.* after ([0-9.]+) s.*/\1/p' | sort -n | tail -1)" "$3"; then
+        pass "$1: $(grep -E "$4" "$dir/run.out" | head -n 1)"
+    else
+        fail "$1" "$dir/run.out"
+    fi
+}

@@ -25,12 +25,7 @@ for mpi in ${MPIS:-openmpi mpich}; do
     done
     each=1 ranks=$hosts
     environment="BANYAN_TIMEOUT=$((2 + slow))" run $mpi "$dir/groups.$mpi" stopped 64
-    if [ "$(grep -cE 'rank [012]: after [0-9.]+ s 64 of 64 calls have ended with the name of the rank' "$dir/run.out")" -eq 3 ] &&
-        in_time "$(sed -nE 's/.*rank [012]: after ([0-9.]+) s .*/\1/p' "$dir/run.out" | sort -n | tail -1)" $((4 + slow)); then
-        pass "$mpi, a rank that stops is named in a call of each of 64 communicators: $(grep -o 'after .*' "$dir/run.out" | head -n 1)"
-    else
-        fail "$mpi, a rank that stops is named in a call of each of 64 communicators" "$dir/run.out"
-    fi
+    named "$mpi, a rank that stops is named in a call of each of 64 communicators" 3 $((4 + slow)) 'rank [012]: after [0-9.]+ s 64 of 64 calls have ended with the name of the rank'
     returned "$mpi, the slots of all 64 return"
     environment="BANYAN_TIMEOUT=$((2 + slow))" run $mpi "$dir/groups.$mpi" killed 64
     if [ $? -eq 0 ]; then fail "$mpi, a rank of 64 communicators is killed" "$dir/run.out"; else pass "$mpi, a rank of 64 communicators is killed: the program ends"; fi
