@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
 
 static int judge(const char *name)
 {
-    return by_mpi_is_apart((const void *)(uintptr_t)strtol, caller, name);
+    return by_mpi_is_apart((const void *)(uintptr_t)lfind, caller, name);
 }
 
 /* A search calls the comparison itself. */
