@@ -33,7 +33,7 @@ static inline void by_header_put_tag(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_
 }
 
 /* Writes a copy of the encoded header `like` with another first word, as a number, and another
- * fourth one, as it lies in the packet. */
+ * fourth one, in the packet's order of bytes. */
 static inline void by_header_copy(const uint8_t like[BY_WIRE_HEADER_BYTES], uint64_t first, uint64_t fourth,
                                   uint8_t bytes[BY_WIRE_HEADER_BYTES])
 {
@@ -73,7 +73,7 @@ BY_STATIC_ASSERT(offsetof(struct by_header, type) == 0 && offsetof(struct by_hea
                      offsetof(struct by_header, nleaf) == 14 && offsetof(struct by_header, seq) == 16 &&
                      offsetof(struct by_header, witness) == 20 && offsetof(struct by_header, psum) == 24 &&
                      offsetof(struct by_header, optag) == 28 && sizeof(struct by_header) == 32,
-                 "the shuffles know the places of the fields");
+                 "the shuffles depend on the places of the fields");
 
 static inline void by_header_read_fields(const uint8_t *bytes, struct by_header *header,
                                          union by_header_words *words)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host-driver/plugin/mpi/flight.h"
+#include "host-driver/plugin/mpi/kept.h"
 #include "host-driver/plugin/mpi/near.h"
 #include "host-driver/plugin/mpi/requested.h"
 #include "host-driver/plugin/mpi/sequencer.h"
@@ -27,7 +28,7 @@ static struct {
     uint32_t log, after;
     uint64_t least;
     int controlled;            /* every rank has a controller */
-    int separates;             /* every rank tells MPI's own calls from those of the program */
+    int separates;             /* every rank recognizes MPI's own calls */
     int ordered;               /* persistent calls start in one order, with all others */
     int has_refused;           /* this process has printed a refusal */
     MPI_Comm silent;           /* carries no messages */
@@ -358,7 +359,7 @@ static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
             served->jobs++;
         return take_off(comm, lane);
     }
-    by_shim_lane_free(lane);
+    by_mpi_lane_free(lane);
     return refuse(comm, 0, status, text);
 }
 
@@ -384,7 +385,7 @@ static int begin_early(struct by_shim_comm *comm, const struct by_shim_gather *o
     /* while none has been freed, more may have been made that have not been called */
     if (lane != NULL && by_mpi_revive(&ranks, lane, served->freed > 0 ? served->alive : UINT32_MAX, &few))
         return take_off(comm, lane);
-    by_shim_lane_free(lane);
+    by_mpi_lane_free(lane);
     return lane != NULL && has_paid && few && branch(comm, on);
 }
 
@@ -457,13 +458,19 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
     return self.first.door[0] != 0 ? announce(comm, on) : by_shim_left(comm, BY_MPI_FIRST);
 }
 
+/* Notes whether MPI itself makes the call, if all ranks can recognize this. */
+static void mark_own(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    comm->is_own = self.separates && on->is_own > 0;
+}
+
 int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
     if (comm == NULL)
         return by_shim_left(comm, BY_MPI_COMMUNICATOR);
     if (comm->kind == BY_SHIM_WORLD || comm->kind == BY_SHIM_TWIN)
         by_shim_join(on);
-    comm->is_own = self.separates && on->is_own > 0;
+    mark_own(comm, on);
     if (self.making)
         return 0; /* a call of the plugin, by way of MPI */
     if (self.state != BY_SHIM_ON)
@@ -480,7 +487,7 @@ int by_shim_ready_now(struct by_shim_comm *comm, const struct by_shim_gather *on
         return 0;
     if (comm == NULL)
         return by_shim_left(comm, BY_MPI_COMMUNICATOR);
-    comm->is_own = self.separates && on->is_own > 0;
+    mark_own(comm, on);
     if (self.state == 0)
         return by_shim_left(comm, BY_MPI_EARLY);
     if (self.state != BY_SHIM_ON)
@@ -517,7 +524,7 @@ int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on
     if (self.making)
         return 0;
     if (comm != NULL)
-        comm->is_own = self.separates && on->is_own > 0;
+        mark_own(comm, on);
     if (self.state == BY_SHIM_ON && comm != NULL && shares(comm)) {
         if (connected && (!on->is_now || !self.has_twin || self.controlled))
             return use(comm, by_mpi_world());

@@ -42,7 +42,7 @@ struct by_shim_comm {
     enum by_shim_kind kind;
     enum by_shim_state state; /* of TWIN and PART with a controller */
     enum by_mpi_reason reason;
-    /* refused: all ranks have noticed it; blocking calls of the program since then, and after how
+    /* refused: at all ranks by now; blocking calls of the program since then, and after how
      * many of them its job is requested again */
     int is_settled;
     uint32_t waits, patience;

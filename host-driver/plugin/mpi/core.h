@@ -31,7 +31,7 @@ struct by_mpi_facts {
     uint32_t connects;   /* BANYAN_FALLBACK is set: the ranks connect */
     uint32_t ordered;    /* BANYAN_MPI_PERSISTENT is ordered */
     uint32_t timed;      /* BANYAN_SMALL is auto: exchanges are compared with MPI's */
-    uint32_t separates;  /* MPI's own calls from those of the program */
+    uint32_t separates;  /* it recognizes MPI's own calls (origin.h) */
     /* per operator: bit banyan_dtype_t if all of those trees can reduce it */
     uint16_t reduces[BANYAN_BXOR + 1];
     uint64_t least; /* BANYAN_MPI_LEAST, bytes */

@@ -92,8 +92,7 @@ static void post_queued(struct by_mpi_lane *lane)
 static void leave(struct by_mpi_lane *lane)
 {
     banyan_comm_destroy(lane->comm);
-    free(lane->member);
-    free(lane);
+    by_mpi_lane_free(lane);
 }
 
 static void unlink_lane(struct by_mpi_lane *lane)
@@ -176,8 +175,7 @@ void by_mpi_lanes_return(struct by_mpi_lane **own, uint32_t count, uint64_t id, 
         lane->serves = own[i]->serves;
         memcpy(lane->reduces, own[i]->reduces, sizeof(lane->reduces));
         lane->id = id;
-        free(own[i]->member);
-        free(own[i]);
+        by_mpi_lane_free(own[i]);
     }
     pthread_mutex_unlock(&air.lock);
 }

@@ -13,6 +13,13 @@ static struct {
     void *served; /* a tree of struct by_mpi_served (tsearch) */
 } kept;
 
+void by_mpi_lane_free(struct by_mpi_lane *lane)
+{
+    if (lane != NULL)
+        free(lane->member);
+    free(lane);
+}
+
 void by_mpi_kept_put(struct by_mpi_lane *lane, uint64_t now_ns)
 {
     struct by_mpi_lane **at = &kept.oldest;

@@ -20,6 +20,9 @@ struct by_mpi_offer {
     uint64_t alive; /* communicators of the same ranks */
 };
 
+/* Frees a lane that is not open and has left its communicator, or NULL. */
+void by_mpi_lane_free(struct by_mpi_lane *lane);
+
 /* Adds a lane. */
 void by_mpi_kept_put(struct by_mpi_lane *lane, uint64_t now_ns);
 /* Takes out the oldest lane if there are more than BY_MPI_KEPT_MAX, or if it has been here for

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host-driver/plugin/mpi/flight.h"
+#include "host-driver/plugin/mpi/kept.h"
 
 /* The number of a communicator, the same on all its ranks, which its rank 0 broadcasts. */
 struct by_shim_number {
@@ -39,13 +40,6 @@ struct by_mpi_lane *by_shim_lane_new(const struct by_shim_comm *comm)
     free(lane);
     by_shim_out_of_memory("a communicator");
     return NULL;
-}
-
-void by_shim_lane_free(struct by_mpi_lane *lane)
-{
-    if (lane != NULL)
-        free(lane->member);
-    free(lane);
 }
 
 /* ---- requests */
@@ -87,7 +81,7 @@ static void drop_lane(struct by_shim_comm *comm)
     if (comm->lane != NULL && comm->lane->comm != NULL)
         by_mpi_lane_close(comm->lane);
     else
-        by_shim_lane_free(comm->lane);
+        by_mpi_lane_free(comm->lane);
     comm->lane = NULL;
 }
 

@@ -10,10 +10,9 @@
 #include "host-driver/plugin/mpi/comms.h"
 #include "host-driver/plugin/mpi/sequencer.h"
 
-/* Creates a lane for the communicator; NULL: no memory, and the program ends. One on several hosts
- * is kept when its communicator is freed. by_shim_lane_free frees one that is not open, or NULL. */
+/* Creates a lane for the communicator, for by_mpi_lane_free; NULL: no memory, and the program ends.
+ * One on several hosts is kept when its communicator is freed. */
 struct by_mpi_lane *by_shim_lane_new(const struct by_shim_comm *comm);
-void by_shim_lane_free(struct by_mpi_lane *lane);
 
 /* Rank 0 gives the communicator a number, in the same call as all its ranks. 1; 0: MPI could not
  * broadcast it. */

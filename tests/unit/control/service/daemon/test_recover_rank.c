@@ -234,7 +234,7 @@ static void ranks_freeze_when_their_tables_are_recorded(void **state)
     acts_rank(BY_RECOVER_RANK_LEFT, 0, 1, 4, 11);
     assert_non_null(strstr(acts.done, "fail 0.0"));
     acts_close();
-    /* The push may end before its record is heard of. */
+    /* The push may end before its record is reported. */
     acts_start();
     acts_part(BY_RECOVER_SWITCH_GONE, 0);
     acts.done[0] = 0;
